@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -31,6 +33,41 @@ type Request struct {
 	Key            string // protects the passphrase, in the form of the provider
 	// Config is spec.providerConfig of the document, EncrypterConfig the one that makes the passphrase; JSON, nil for none.
 	Config, EncrypterConfig []byte
+}
+
+// NewRequest returns the request of these flags of machineadm encrypt, without its stream. config and own are the YAML files of
+// --provider-config and --encrypter-config, empty for none; without own, config makes the passphrase, too.
+func NewRequest(name, provider, key, config, own string) (r Request, err error) {
+	if err := errors.Join(naming.ValidName(name), naming.ValidProvider(provider)); err != nil {
+		return r, &report.Error{Code: report.CodeUsage, Message: "--name or --provider " + err.Error()}
+	}
+	r = Request{Name: name, Provider: provider, Key: key}
+	if r.Config, err = readConfig("--provider-config", config); err != nil {
+		return r, err
+	}
+	r.EncrypterConfig = r.Config
+	if own != "" {
+		r.EncrypterConfig, err = readConfig("--encrypter-config", own)
+	}
+	return r, err
+}
+
+// readConfig returns the YAML file of a flag as JSON, nil for none.
+func readConfig(flag, path string) (config []byte, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err == nil {
+		config, err = document.JSON(path, text)
+	}
+	if err == nil && !bytes.HasPrefix(config, []byte("{")) {
+		err = errors.New(path + " is not a YAML mapping")
+	}
+	if err != nil {
+		return nil, &report.Error{Code: report.CodeUsage, Message: flag + ": " + err.Error()}
+	}
+	return config, nil
 }
 
 // Encrypt returns an EncryptedConfig document, which the plugin of this machine accepts.

@@ -1,5 +1,5 @@
-// Package outbox decides where the report of a run goes, what of it is sent, and when a failed try is repeated. It starts no
-// process and writes no file: host/state keeps the report, the command line starts the plugin.
+// Package outbox delivers the report of a run: where it goes, what of it is sent, and when a failed try is repeated. host/state
+// keeps the report, and host/resume starts the next try.
 package outbox
 
 import (

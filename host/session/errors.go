@@ -6,15 +6,17 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/launch"
-	"github.com/machineadm/machineadm/internal/trust"
 )
 
 func usage(message string) error {
 	return &report.Error{Code: report.CodeUsage, Message: message}
 }
 
-// stateError returns the error of a run that cannot read or write its state.
+// stateError returns the error of a run that cannot read or write its state. One for the user stays as it is.
 func stateError(err error) *report.Error {
+	if e, ok := errors.AsType[*report.Error](err); ok {
+		return e
+	}
 	hint := "check that the directory is writable and not full"
 	if failed, ok := errors.AsType[*launch.HookError](err); ok {
 		hint = failed.Hint()
@@ -22,14 +24,4 @@ func stateError(err error) *report.Error {
 		hint = "run as root, or give --state-dir and --run-dir"
 	}
 	return &report.Error{Code: report.CodeState, Message: err.Error(), Hint: hint}
-}
-
-// untrusted returns an error for a directory that other users can change, and nil for other errors, which the use of the
-// directory reports.
-func untrusted(flag string, err error) error {
-	var refused *trust.Error
-	if !errors.As(err, &refused) {
-		return nil
-	}
-	return &report.Error{Code: report.CodeUntrusted, Message: flag + ": " + refused.Error(), Hint: refused.Remedy}
 }

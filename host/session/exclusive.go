@@ -1,8 +1,6 @@
 package session
 
-import (
-	"github.com/machineadm/machineadm/host/run"
-)
+import "github.com/machineadm/machineadm/host/run"
 
 // WithoutRun calls do while no run on the live machine is active, and none can start.
 func WithoutRun(o Options, do func() error) error {

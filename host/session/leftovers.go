@@ -1,10 +1,9 @@
 package session
 
 import (
-	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/state"
 )
@@ -13,7 +12,7 @@ import (
 func (s *Session) newWrites() *state.Writes {
 	own := []string{filepath.Join(s.runDir, state.ReportFile), filepath.Join(s.runDir, state.DetailsFile)}
 	if s.root == "" {
-		own = append(append(own, newSentinel().Path()), resume.Files()...)
+		own = append(append(own, machine.NewSentinel().Path()), resume.Files()...)
 	}
 	return state.NewWrites(s.root, s.stateDir, own...)
 }
@@ -24,15 +23,7 @@ func (s *Session) cleanUp() {
 		return
 	}
 	s.warnLeft(s.writes.CleanUp())
-	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
-		parent, err := checkTemporary(parent)
-		if err != nil {
-			continue // not used by any run
-		}
-		if err := removeStale(parent); err != nil {
-			s.o.Log.Warn("directories of an interrupted run cannot be removed", "error", err)
-		}
-	}
+	machine.RemoveStale(s.o.Log)
 }
 
 // endWrites clears the record of written files after all plugins have ended.
@@ -46,35 +37,4 @@ func (s *Session) warnLeft(err error) {
 	if err != nil {
 		s.o.Log.Warn("files of an interrupted run, which can contain secrets, cannot be removed", "error", err)
 	}
-}
-
-// removeStale removes the unlocked temporary directories of this user below parent, which killed runs left.
-func removeStale(parent string) error {
-	root, err := os.OpenRoot(parent)
-	if err != nil {
-		return nil // no directory for temporary files
-	}
-	defer func() { _ = root.Close() }() // opened for reading only
-	found, err := fs.Glob(root.FS(), runPrefix+"*")
-	if err != nil {
-		return err
-	}
-	for _, name := range found {
-		dir := filepath.Join(parent, name)
-		info, err := root.Lstat(name)
-		if err != nil || !info.IsDir() || !mine(info) || state.Held(ownerLock(dir)) {
-			continue
-		}
-		lock, err := state.Acquire(ownerLock(dir))
-		if err != nil {
-			continue // in use, or removed
-		}
-		err = root.RemoveAll(name)
-		_ = lock.Release() // the directory is removed
-		_ = os.Remove(ownerLock(dir))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -34,7 +35,7 @@ func open(ctx context.Context, o Options, root string, mode run.Mode) (_ *Sessio
 		if err != nil {
 			s.Target = target.Target{OS: runtime.GOOS, Architecture: runtime.GOARCH}
 		}
-		s.root, err = s.temporary(maxPath)
+		s.root, err = s.temporary(machine.MaxPath)
 		return s, err
 	}
 	if err != nil {
@@ -69,18 +70,23 @@ func (s *Session) openHook() (err error) {
 		s.cleanup = append(s.cleanup, s.hook.Close)
 	}
 	if err != nil {
-		return cmp.Or(untrusted("init hook", err), error(stateError(err)))
+		return cmp.Or(machine.Untrusted("init hook", err), error(stateError(err)))
 	}
 	return nil
 }
 
 // machineID returns the ID that state is bound to: the operating system's, else its init hook's.
 func (s *Session) machineID(ctx context.Context) (string, error) {
-	id := machineID(s.root)
+	id := machine.ID(s.root)
 	if id != "" || s.hook == nil {
 		return id, nil
 	}
 	return s.hook.MachineID(ctx)
+}
+
+// Directories returns the directories of state and report on the live machine, for the values of the flags.
+func Directories(stateDir, runDir string) (state, run string) {
+	return cmp.Or(stateDir, machine.StateDir()), cmp.Or(runDir, machine.RunDir())
 }
 
 // directories chooses the directories of state and report, which are never in an image.
@@ -90,7 +96,7 @@ func (s *Session) directories(mode run.Mode) error {
 	for _, dir := range []struct {
 		path           *string
 		fallback, flag string
-	}{{&s.stateDir, DefaultStateDir(), "--state-dir"}, {&s.runDir, DefaultRunDir(), "--run-dir"}} {
+	}{{&s.stateDir, machine.StateDir(), "--state-dir"}, {&s.runDir, machine.RunDir(), "--run-dir"}} {
 		var err error
 		switch {
 		case *dir.path != "":
@@ -100,12 +106,12 @@ func (s *Session) directories(mode run.Mode) error {
 		case s.root == "" || mode != run.ModeApply:
 			*dir.path = dir.fallback
 		default:
-			if *dir.path, err = s.temporary(maxPath); err != nil {
+			if *dir.path, err = s.temporary(machine.MaxPath); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := untrusted(dir.flag, trust.Parent(*dir.path)); err != nil {
+		if err := machine.Untrusted(dir.flag, trust.Parent(*dir.path)); err != nil {
 			return err
 		}
 	}
@@ -133,9 +139,9 @@ func (s *Session) takeLock() error {
 		return stateError(err)
 	}
 	if _, err := trust.Directory(s.runDir, false); err != nil { // again, because another user may have created it
-		return cmp.Or(untrusted("--run-dir", err), error(stateError(err)))
+		return cmp.Or(machine.Untrusted("--run-dir", err), error(stateError(err)))
 	}
-	at := lockAt(s.root, s.runDir)
+	at := machine.LockAt(s.root, s.runDir)
 	lock, err := state.Acquire(at)
 	var locked *state.LockedError
 	if errors.As(err, &locked) {
@@ -152,12 +158,4 @@ func (s *Session) takeLock() error {
 	s.o.Log.Debug("lock taken", "path", at)
 	s.cleanup = append(s.cleanup, func() { _ = lock.Release() }) // the process exits next
 	return s.removeSockets()
-}
-
-// lockAt returns the path of the lock of the live machine or of an image.
-func lockAt(root, runDir string) string {
-	if root != "" {
-		return imageLock(root, runDir)
-	}
-	return filepath.Join(runDir, "lock")
 }

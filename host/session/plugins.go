@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 
+	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
@@ -32,11 +35,32 @@ type Plugin struct {
 	plugin catalog.Plugin
 }
 
+// Provider returns the name of the provider of a kind that the plugin is.
+func (i Plugin) Provider(kind string) string {
+	provider := strings.TrimPrefix(i.Binary, naming.Prefix(kind))
+	for _, infix := range []string{"-plugin-", "-provider-"} { // for an unknown kind
+		if _, after, found := strings.Cut(i.Binary, infix); found && provider == i.Binary {
+			provider = after
+		}
+	}
+	return provider
+}
+
 // Plugins are installed plugins, with what kept others from being found.
 type Plugins struct {
 	Found       []Plugin
 	Problems    []*report.Error
 	Directories []string // that were searched
+}
+
+// CheckNames refuses names that no plugin can have.
+func CheckNames(names []string) error {
+	for _, name := range names {
+		if !naming.IsPlugin(runtime.GOOS, naming.File(runtime.GOOS, name)) {
+			return usage(fmt.Sprintf("%q is not the name of a plugin, as machineadm plugins list shows them", name))
+		}
+	}
+	return nil
 }
 
 // Inspect starts the named plugins, or all, and returns their descriptions. An untrusted plugin is not started.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,11 @@ import (
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/state"
 )
+
+// quiet are options of a session that shows nothing.
+func quiet() Options {
+	return Options{Log: slog.New(slog.DiscardHandler), Note: func(string) {}, Fail: func(*report.Error) {}}
+}
 
 // TestHookDoesNotReboot: the last event and the report say what the exit code says.
 func TestHookDoesNotReboot(t *testing.T) {

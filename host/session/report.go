@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/version"
@@ -19,13 +20,13 @@ import (
 func (s *Session) head(phase string) report.Report {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails
-	sinceBoot := uptime()
+	sinceBoot := machine.Uptime()
 	if s.root != "" {
 		sinceBoot = 0
 	}
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, UptimeMs: sinceBoot.Milliseconds(),
-		RunID: hex.EncodeToString(id), BootID: bootID(s.root), StartedAt: time.Now().UTC(),
+		RunID: hex.EncodeToString(id), BootID: machine.BootID(s.root), StartedAt: time.Now().UTC(),
 		Outcome: report.RunRunning, Phase: phase, Root: s.image,
 		Host: report.Host{
 			Hostname: s.Target.Hostname, OS: s.Target.Distribution, OSVersion: s.Target.Version,
@@ -90,7 +91,7 @@ func (s *Session) showReport(result report.Report, details map[string]string) {
 	case s.record.path != "" && !s.temporaryRun:
 		s.o.Note("report: " + s.record.path + " (shown by machineadm status)")
 	case len(details) > 0:
-		dir, err := temporary(s.o.Log, keptPrefix, maxPath)
+		dir, err := machine.PrivateDir(s.o.Log, machine.KeptPrefix, machine.MaxPath)
 		if err == nil {
 			err = (&state.Reports{RunDir: dir}).Write(result, details)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
@@ -130,8 +131,8 @@ func (s *Session) self(command ...string) ([]string, error) {
 func changedFlags(stateDir, runDir string, logFlags []string) []string {
 	var flags []string
 	for _, flag := range []struct{ name, value, usual string }{
-		{"--state-dir", stateDir, DefaultStateDir()},
-		{"--run-dir", runDir, DefaultRunDir()},
+		{"--state-dir", stateDir, machine.StateDir()},
+		{"--run-dir", runDir, machine.RunDir()},
 	} {
 		if flag.value != flag.usual {
 			flags = append(flags, flag.name, flag.value)

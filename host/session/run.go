@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
@@ -17,7 +18,7 @@ func Run(ctx context.Context, o Options, in Input) (report.Report, error) {
 	if _, err := PhaseOf(in.Phase); err != nil {
 		return report.Report{}, err
 	}
-	root, err := absoluteRoot(in.Root)
+	root, err := machine.AbsoluteRoot(in.Root)
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -148,7 +149,7 @@ func (s *Session) provide(with *run.Dependencies, o run.Options, head report.Rep
 	if err != nil {
 		return err
 	}
-	with.Sentinel, with.Resume, with.Generation = newSentinel(), kept, s.store.Generation
+	with.Sentinel, with.Resume, with.Generation = machine.NewSentinel(), kept, s.store.Generation
 	return nil
 }
 

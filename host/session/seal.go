@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
@@ -24,7 +25,7 @@ type Sealed struct {
 // Seal removes the state of a machine or image, so that a clone begins without it. discard drops a run that waits for a reboot
 // or failed after it.
 func Seal(ctx context.Context, o Options, root string, discard bool) (Sealed, error) {
-	root, err := absoluteRoot(root)
+	root, err := machine.AbsoluteRoot(root)
 	if err != nil {
 		return Sealed{}, err
 	}
@@ -77,7 +78,7 @@ func (s *Session) lockPrepared(ctx context.Context) (prepared state.Prepared, er
 	if err := s.takeLock(); err != nil {
 		return prepared, err
 	}
-	prepared = state.Prepared{Root: s.root, BootID: bootID("")}
+	prepared = state.Prepared{Root: s.root, BootID: machine.BootID("")}
 	if prepared.MachineID, err = s.machineID(ctx); err != nil {
 		return prepared, stateError(err)
 	}
@@ -96,7 +97,7 @@ func (s *Session) inside() (err error) {
 	for _, dir := range []struct {
 		to              *string
 		given, standard string
-	}{{&s.stateDir, s.o.StateDir, DefaultStateDir()}, {&s.runDir, s.o.RunDir, DefaultRunDir()}} {
+	}{{&s.stateDir, s.o.StateDir, machine.StateDir()}, {&s.runDir, s.o.RunDir, machine.RunDir()}} {
 		if dir.given != "" {
 			continue
 		}
@@ -121,10 +122,10 @@ func (s *Session) unseat(ctx context.Context) (removed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files := append(resume.Files(), newSentinel().Path())
+	files := append(resume.Files(), machine.NewSentinel().Path())
 	there := func(path string) bool { _, err := os.Lstat(path); return !errors.Is(err, fs.ErrNotExist) }
 	files = slices.DeleteFunc(files, func(path string) bool { return !there(path) })
-	err = errors.Join(starter.Remove(ctx), newSentinel().Remove())
+	err = errors.Join(starter.Remove(ctx), machine.NewSentinel().Remove())
 	if reports, none := s.reportStarter(); none == nil {
 		err = errors.Join(err, reports.Remove(ctx))
 	}

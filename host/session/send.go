@@ -2,18 +2,15 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"time"
+	"errors"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/outbox"
+	"github.com/machineadm/machineadm/host/resume"
+	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 )
-
-// sendTime is the longest try of Send.
-const sendTime = time.Minute
 
 // Send sends the report that waits to be delivered, if its next try is due or now is set. It returns what it did, for the
 // operator; an error without a message only has the code.
@@ -23,64 +20,93 @@ func Send(ctx context.Context, o Options, now bool) (string, error) {
 		return "", err
 	}
 	defer s.Close()
-	box := state.OutboxIn(s.stateDir)
-	waits, err := s.waiting(ctx, box)
+	waits, err := s.waiting(ctx)
 	if err != nil {
 		return "", stateError(err)
 	}
 	if waits == nil {
-		if err := s.stopReports(ctx, box); err != nil {
+		if err := s.sender(nil).Stop(ctx); err != nil {
 			return "", stateError(err)
 		}
 		return "no report waits in " + s.stateDir, nil
 	}
-	if outbox.Expired(*waits, clock()) {
-		s.forgetReport(ctx, waits.Sequence)
-		return "", &report.Error{Code: report.CodeDeadline, Message: "the report was not delivered within 24 hours and is dropped"}
-	}
-	if wait := outbox.Wait(*waits, clock()); wait > 0 && !now {
-		return fmt.Sprintf("the report is tried again in %s", wait.Round(time.Second)), &report.Error{Code: report.CodeDeadline}
-	}
 	s.searchAs(&state.Pending{PluginDirs: waits.PluginDirs, PluginPath: waits.PluginPath, Proxies: waits.Proxies})
-	return s.sendWaiting(ctx, box, *waits)
+	done, err := s.sender(nil).Retry(ctx, *waits, s.o.Timeout, now)
+	if err != nil {
+		return done, stateError(err)
+	}
+	return done, nil
 }
 
 // waiting returns the report in the outbox of this machine, nil for none. A clone never sends the report of the machine that it was
 // made from.
-func (s *Session) waiting(ctx context.Context, box state.Outbox) (*state.Outgoing, error) {
+func (s *Session) waiting(ctx context.Context) (*state.Outgoing, error) {
 	id, err := s.machineID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o, err := box.Load()
+	o, err := state.OutboxIn(s.stateDir).Load()
 	if id != "" && s.store == nil && err == nil {
 		o = nil
 	}
 	return o, err
 }
 
-// sendWaiting tries once to deliver a report.
-func (s *Session) sendWaiting(ctx context.Context, box state.Outbox, o state.Outgoing) (string, error) {
-	try, cancel := context.WithTimeout(ctx, min(s.o.Timeout, sendTime))
-	defer cancel()
-	err := s.send(try, nil, o)
-	answer, after := outbox.Classify(o, err)
-	switch answer {
-	case outbox.Delivered:
-		s.forgetReport(ctx, o.Sequence)
-		return "the report is delivered", nil
-	case outbox.Refused, outbox.NotWanted:
-		s.forgetReport(ctx, o.Sequence)
-		e := pluginv1.AsError(err)
-		return "", &report.Error{Code: e.Code.String(), Message: "the report is dropped: " + e.Error(), Hint: e.Hint}
+// deliver sends the report of a run to the destination in its stream. fleet has the plugins of the run; nil starts the plugin alone.
+func (s *Session) deliver(ctx context.Context, fleet *launch.Fleet, r report.Report) {
+	if to, found := s.destination(); found {
+		s.sender(fleet).Deliver(ctx, to, r)
+	} else if s.delivers {
+		s.sender(fleet).DropExpired()
 	}
-	message := "the report was not sent: " + sendError(err)
-	o = outbox.Failed(o, clock(), time.Now().UTC(), after, rand.Float64())
-	if err := box.Update(o); err != nil {
-		return "", stateError(err)
+}
+
+// follow sends the report of a run that is not over, until the function that it returns is called.
+func (s *Session) follow(ctx context.Context, fleet *launch.Fleet, with *run.Dependencies) (end func()) {
+	to, found := s.destination()
+	if !found {
+		return func() {}
 	}
-	return "", &report.Error{
-		Code: report.CodeDeadline, Message: message,
-		Hint: fmt.Sprintf("it is tried again in %s, until 24 hours after the first try", o.Pause.Round(time.Second)),
+	note, end := s.sender(fleet).Follow(ctx, to)
+	record := with.Record
+	with.Record = func(r report.Report, details map[string]string) error {
+		note(r)
+		return record(r, details)
 	}
+	return end
+}
+
+// destination returns where the report of the run goes.
+func (s *Session) destination() (outbox.Destination, bool) {
+	if !s.delivers || s.stream == nil {
+		return outbox.Destination{}, false
+	}
+	return outbox.Find(s.stream, s.Target)
+}
+
+// sender returns what sends reports with these plugins. Without any, each try starts its own.
+func (s *Session) sender(fleet *launch.Fleet) outbox.Sender {
+	return outbox.Sender{
+		Box: state.OutboxIn(s.stateDir), Broken: s.stateErr, Shared: s.store != nil, Target: s.Target,
+		Search: s.search, Starter: s.reportStarter, Warn: func(message string) { s.o.Note("warning: " + message) },
+		Plugins: func() (*launch.Fleet, func(), error) {
+			if fleet != nil {
+				return fleet, func() {}, nil
+			}
+			own, err := s.Fleet()
+			return own, func() { s.endAll(own) }, err
+		},
+	}
+}
+
+// reportStarter returns the Starter of machineadm report send. An init hook has no verb for it.
+func (s *Session) reportStarter() (resume.Starter, error) {
+	if s.hook != nil {
+		return nil, errors.New("the init hook starts no command again and again")
+	}
+	argv, err := s.self("report", "send")
+	if err != nil {
+		return nil, err
+	}
+	return resume.NewReportStarter(argv, s.stateDir), nil
 }

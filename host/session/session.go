@@ -1,6 +1,6 @@
-// Package session holds the life of one run on a machine or image: its directories, lock, init hook and state, the leftovers
-// of killed runs, and the delivery of the report. The command line gives the flags and shows the result; host/run processes
-// the documents.
+// Package session holds the life of one run on a machine or image: its directories, lock, init hook and state, and the leftovers
+// of killed runs. The command line gives the flags and shows the result; host/run processes the documents, and host/outbox
+// delivers the report.
 //
 // Errors for the user are of the type *report.Error. One with the code CodeUsage and no hint concerns a flag.
 package session

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -51,7 +52,7 @@ func awaitStream(
 // readStream reads the stream, at most one byte more than its limit, which the decoder reports.
 func readStream(path string, in io.Reader) (data []byte, err error) {
 	if path != "-" {
-		file, err := openStream(path)
+		file, err := machine.OpenStream(path)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/rooted"
@@ -28,7 +29,7 @@ func (s *Session) vendorFiles(o *run.Options) (at string, err error) {
 		path  string
 		parse func(file string, data []byte) (map[string]string, error)
 		to    *map[string]string
-	}{{defaultsFile, parseDefaults, &o.Defaults}, {state.ImageChoices, parseChoices, &o.ImageChoices}} {
+	}{{machine.DefaultsFile, parseDefaults, &o.Defaults}, {state.ImageChoices, parseChoices, &o.ImageChoices}} {
 		at = filepath.Join(s.root, f.path)
 		data, err := s.readVendorFile(f.path)
 		if errors.Is(err, os.ErrNotExist) {

@@ -253,7 +253,7 @@ func (c code) outcomes() []string {
 
 func (c code) directories() [][]string {
 	c.t.Helper()
-	const session = "host/session"
+	const machine = "host/machine"
 	textOf := func(folder, suffix, name string) string {
 		value, err := c.Text(folder, suffix, name)
 		if err != nil {
@@ -261,16 +261,16 @@ func (c code) directories() [][]string {
 		}
 		return value
 	}
-	text := func(suffix, name string) string { return textOf(session, suffix, name) }
+	text := func(suffix, name string) string { return textOf(machine, suffix, name) }
 	row := func(what, unixBase, windowsBase string, below ...string) []string {
 		join := func(base, sep string) string { return strings.Join(append([]string{base}, below...), sep) }
 		return []string{what, join(unixBase, "/"), join(windowsBase, `\`)}
 	}
-	stateDir, stateDirW := text("_unix.go", "DefaultStateDir"), text("_windows.go", "DefaultStateDir")
-	runDir, runDirW := text("_unix.go", "DefaultRunDir"), text("_windows.go", "DefaultRunDir")
+	stateDir, stateDirW := text("_unix.go", "StateDir"), text("_windows.go", "StateDir")
+	runDir, runDirW := text("_unix.go", "RunDir"), text("_windows.go", "RunDir")
 	return [][]string{
 		row("plugin directories", strings.Join(naming.SearchDirectories("linux"), ", "), strings.Join(naming.SearchDirectories("windows"), ", ")),
-		row("defaults file", text("_unix.go", "defaultsFile"), text("_windows.go", "defaultsFile")),
+		row("defaults file", text("_unix.go", "DefaultsFile"), text("_windows.go", "DefaultsFile")),
 		row("state directory", stateDir, stateDirW),
 		row("kept reports", stateDir, stateDirW, "reports"),
 		row("plugins' own state", stateDir, stateDirW, "plugins", "BINARY", "KIND-NAME"),
@@ -283,7 +283,7 @@ func (c code) directories() [][]string {
 		row("record of what is written", stateDir, stateDirW, state.WritesFile),
 		row("the same, of an image", textOf("host/state", "writes_unix.go", "ImageWrites"), textOf("host/state", "_windows.go", "ImageWrites")),
 		row("lock", runDir, runDirW, "lock"),
-		row("sentinel", text("_unix.go", "newSentinel"), text("_windows.go", "newSentinel")),
+		row("sentinel", text("_unix.go", "NewSentinel"), text("_windows.go", "NewSentinel")),
 	}
 }
 

@@ -25,7 +25,7 @@ func units(t *testing.T, p prefix) {
 		pkg, run, skip string
 		want           []string // tests that must have passed
 	}{
-		{pkg: "host/session", want: []string{"TestBootID"}},
+		{pkg: "host/machine", want: []string{"TestBootID"}},
 		{pkg: "host/launch", run: "^TestTask$", want: []string{"TestTask"}},
 		{ // a schema in another directory, access control lists
 			pkg: "host/state", skip: "^(TestShape|TestPending)$",

@@ -3,15 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/encryption"
 	"github.com/machineadm/machineadm/host/session"
@@ -65,18 +60,9 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 			return usage("--" + f.name + " is required")
 		}
 	}
-	if err := errors.Join(naming.ValidName(o.name), naming.ValidProvider(o.provider)); err != nil {
-		return usage("--name or --provider " + err.Error())
-	}
-	config, err := readProviderConfig("--provider-config", o.config)
+	r, err := encryption.NewRequest(o.name, o.provider, o.key, o.config, o.encrypterConfig)
 	if err != nil {
 		return err
-	}
-	own := config
-	if o.encrypterConfig != "" {
-		if own, err = readProviderConfig("--encrypter-config", o.encrypterConfig); err != nil {
-			return err
-		}
 	}
 	plain, err := session.Read(ctx, g.timeout, o.path, s.in)
 	if err != nil {
@@ -89,9 +75,8 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err != nil {
 		return err
 	}
-	text, err := encryption.Encrypt(ctx, options, encryption.Request{
-		File: session.StreamName(o.path), Stream: plain, Name: o.name, Provider: o.provider, Key: o.key, Config: config, EncrypterConfig: own,
-	})
+	r.File, r.Stream = session.StreamName(o.path), plain
+	text, err := encryption.Encrypt(ctx, options, r)
 	if err != nil {
 		return err
 	}
@@ -103,25 +88,6 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 func (g *globals) validatePlain(ctx context.Context, s streams, o *encryptFlags, plain []byte) error {
 	quiet := streams{in: bytes.NewReader(plain), out: io.Discard, err: s.err, width: s.width}
 	return g.validate(ctx, quiet, &applyFlags{path: o.path, phase: "all", output: "text"})
-}
-
-// readProviderConfig returns the YAML file of a flag as JSON, nil for none.
-func readProviderConfig(flag, path string) ([]byte, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(filepath.Clean(path))
-	if err != nil {
-		return nil, usage(flag + ": " + err.Error())
-	}
-	config, err := document.JSON(path, text)
-	if err == nil && !bytes.HasPrefix(config, []byte("{")) {
-		err = errors.New(path + " is not a YAML mapping")
-	}
-	if err != nil {
-		return nil, usage(flag + ": " + err.Error())
-	}
-	return config, nil
 }
 
 func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error {

@@ -38,8 +38,9 @@ const (
 func (g *globals) bind(p *pflag.FlagSet) {
 	p.StringVar(&g.logLevel, "log-level", defaultLogLevel, "`LEVEL` of the log on standard error: debug, info, warn, error")
 	p.StringVar(&g.logFormat, "log-format", defaultLogFormat, "`FORMAT` of the log: text, json")
-	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for state that outlives a run (default: "+session.DefaultStateDir()+"; with --root a temporary one)")
-	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+session.DefaultRunDir()+"; with --root a temporary one, and the image itself is locked)")
+	stateDir, runDir := session.Directories("", "")
+	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for state that outlives a run (default: "+stateDir+"; with --root a temporary one)")
+	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+runDir+"; with --root a temporary one, and the image itself is locked)")
 	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to search for plugins first; may be repeated")
 	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "search the absolute directories of PATH for plugins, last")
 	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "time limit of the whole run, a `DURATION` such as 30m")

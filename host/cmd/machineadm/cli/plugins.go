@@ -2,14 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/host/session"
 )
 
@@ -29,7 +26,7 @@ func newPlugins(g *globals, s streams) *cobra.Command {
 		Use: "inspect [BINARY...]", Short: "Start plugins and show their kinds and their fitness for this machine",
 		Long: "inspect starts the given plugins, by default all trusted ones, and shows their kinds and their fitness for this machine.\n" +
 			"BINARY is the file name of a plugin. An untrusted plugin is not started.",
-		Example: "  machineadm plugins inspect machineadm-sysctl-plugin-procfs", Args: pluginNames,
+		Example: "  machineadm plugins inspect machineadm-sysctl-plugin-procfs", Args: func(_ *cobra.Command, names []string) error { return session.CheckNames(names) },
 		ValidArgsFunction: g.completePlugins,
 		RunE: func(c *cobra.Command, names []string) error {
 			return g.pluginsShow(c.Context(), s, output, names, writeDetails)
@@ -50,15 +47,6 @@ func (g *globals) completePlugins(_ *cobra.Command, given []string, _ string) ([
 	}
 	names := slices.DeleteFunc(session.Binaries(o), func(name string) bool { return slices.Contains(given, name) })
 	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func pluginNames(_ *cobra.Command, names []string) error {
-	for _, name := range names {
-		if !naming.IsPlugin(runtime.GOOS, naming.File(runtime.GOOS, name)) {
-			return usage(fmt.Sprintf("%q is not the name of a plugin, as machineadm plugins list shows them", name))
-		}
-	}
-	return nil
 }
 
 // pluginsShow starts the named plugins, or all, and shows their descriptions.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
@@ -34,14 +33,8 @@ func writeTable(w io.Writer, infos []session.Plugin) error {
 			kinds = []string{"<unknown>"}
 		}
 		for _, kind := range kinds {
-			provider := strings.TrimPrefix(i.Binary, naming.Prefix(kind))
-			for _, infix := range []string{"-plugin-", "-provider-"} { // for an unknown kind
-				if _, after, found := strings.Cut(i.Binary, infix); found && provider == i.Binary {
-					provider = after
-				}
-			}
 			rows = append(rows, []string{
-				kind, provider, cmp.Or(i.Version, "<unknown>"), cmp.Or(i.Fitness, "<unknown>"), status, i.Path,
+				kind, i.Provider(kind), cmp.Or(i.Version, "<unknown>"), cmp.Or(i.Fitness, "<unknown>"), status, i.Path,
 			})
 		}
 	}

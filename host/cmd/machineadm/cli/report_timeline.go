@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/timeline"
-	"github.com/machineadm/machineadm/host/session"
 )
 
 func newReportTimeline(s streams) *cobra.Command {
@@ -30,7 +30,7 @@ func newReportTimeline(s streams) *cobra.Command {
 			}
 			var all []report.Report
 			for _, file := range files {
-				r, err := session.ReadReport(file)
+				r, err := reporting.Read(file)
 				if err != nil {
 					return err
 				}

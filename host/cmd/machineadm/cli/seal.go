@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/session"
-	"github.com/machineadm/machineadm/internal/trust"
 )
 
 // sealFlags are the flags of seal.
@@ -48,15 +46,5 @@ func (g *globals) seal(ctx context.Context, s streams, o *sealFlags) error {
 	if o.output == "json" {
 		return reporting.WriteJSON(s.out, r)
 	}
-	for _, path := range r.Removed {
-		if _, err := fmt.Fprintln(s.out, "removed", trust.Quote(path)); err != nil {
-			return err
-		}
-	}
-	if len(r.Removed) == 0 {
-		_, err := fmt.Fprintln(s.out, "nothing to remove")
-		return err
-	}
-	_, err = fmt.Fprintf(s.out, "sealed; providers kept for the first boot: %d\n", len(r.Choices))
-	return err
+	return reporting.Sealed(s.out, r.Removed, len(r.Choices))
 }

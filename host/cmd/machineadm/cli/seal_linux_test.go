@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/host/state"
 )
@@ -25,7 +26,7 @@ func TestSealAfterBake(t *testing.T) {
 	b := newBench(t)
 	b.noop("")
 	require.Equal(t, report.ExitOK, b.apply(noopDoc("a", "touch: [/etc/a]")).code)
-	b.state, b.runs = filepath.Join(b.root, session.DefaultStateDir()), filepath.Join(b.root, session.DefaultRunDir())
+	b.state, b.runs = filepath.Join(b.root, machine.StateDir()), filepath.Join(b.root, machine.RunDir())
 	keep(b, "kind: X\n") // as machineadm in the image does
 	write(t, filepath.Join(b.runs, state.ReportFile), "{}")
 
@@ -67,7 +68,7 @@ func TestSealCleansUp(t *testing.T) {
 
 func TestSealRefusesARun(t *testing.T) {
 	b := newBench(t)
-	for name, path := range map[string]string{"a bake": b.root, "a run in the image": filepath.Join(b.root, session.DefaultRunDir(), "lock")} {
+	for name, path := range map[string]string{"a bake": b.root, "a run in the image": filepath.Join(b.root, machine.RunDir(), "lock")} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			lock, err := state.Acquire(path)

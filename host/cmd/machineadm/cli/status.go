@@ -57,7 +57,8 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	reports := session.ReportsIn(g.stateDir, g.runDir)
+	var reports reporting.Kept
+	reports.StateDir, reports.RunDir = session.Directories(g.stateDir, g.runDir)
 	if o.list {
 		return listRuns(s, o.output, o.utc, reports)
 	}
@@ -75,7 +76,7 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	}
 }
 
-func (g *globals) showStatus(s streams, o *statusFlags, reports session.Reports, last report.Report, path string, alive bool) error {
+func (g *globals) showStatus(s streams, o *statusFlags, reports reporting.Kept, last report.Report, path string, alive bool) error {
 	details, err := reports.Explain(&last)
 	if o.details && err != nil {
 		return err

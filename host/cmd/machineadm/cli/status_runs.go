@@ -14,7 +14,6 @@ import (
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/timeline"
 	"github.com/machineadm/machineadm/host/reporting/words"
-	"github.com/machineadm/machineadm/host/session"
 )
 
 // bindUTC adds the flag --utc.
@@ -31,8 +30,8 @@ func zone(utc bool) *time.Location {
 }
 
 // listRuns writes a line for each run that is kept, the newest first.
-func listRuns(s streams, output string, utc bool, reports session.Reports) error {
-	kept, err := reports.Kept()
+func listRuns(s streams, output string, utc bool, reports reporting.Kept) error {
+	kept, err := reports.All()
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func listRuns(s streams, output string, utc bool, reports session.Reports) error
 }
 
 // showTimeline writes the picture of a run and of the boots before it.
-func showTimeline(s streams, format string, utc bool, reports session.Reports, last report.Report, alive bool) error {
+func showTimeline(s streams, format string, utc bool, reports reporting.Kept, last report.Report, alive bool) error {
 	history, err := reports.History(last)
 	if err != nil {
 		s.note("note: only root can read the reports of earlier boots")

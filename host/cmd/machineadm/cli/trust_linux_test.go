@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/internal/require"
 )
@@ -108,7 +109,7 @@ func TestTemporaryDirectoryOfOthers(t *testing.T) {
 // TestHintsAreWordsOfAShell quotes paths with blanks.
 func TestHintsAreWordsOfAShell(t *testing.T) {
 	t.Parallel()
-	text := session.ResumeHint("/var/my state", session.DefaultRunDir(), nil)
+	text := session.ResumeHint("/var/my state", machine.RunDir(), nil)
 	assert.True(t, strings.HasSuffix(text, "--resume --state-dir '/var/my state'"), text)
 }
 

@@ -1,4 +1,4 @@
-package session
+package machine
 
 import (
 	"crypto/rand"
@@ -16,9 +16,9 @@ import (
 // Source: RegCreateKeyExW, REG_OPTION_VOLATILE.
 const bootKey = `SOFTWARE\machineadm-boot`
 
-// bootID returns a random ID that the first run of a boot stores. It is empty if none is stored and this user cannot write the
+// BootID returns a random ID that the first run of a boot stores. It is empty if none is stored and this user cannot write the
 // registry.
-func bootID(root string) string {
+func BootID(root string) string {
 	if root != "" {
 		return ""
 	}

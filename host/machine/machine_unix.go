@@ -1,6 +1,6 @@
 //go:build unix
 
-package session
+package machine
 
 import (
 	"errors"
@@ -16,20 +16,20 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// defaultsFile is the OS vendor's choice of a provider for each kind.
-const defaultsFile = "/etc/machineadm/defaults.yaml"
+// DefaultsFile is the OS vendor's choice of a provider for each kind.
+const DefaultsFile = "/etc/machineadm/defaults.yaml"
 
-// DefaultStateDir returns the directory of state that outlives a run.
-func DefaultStateDir() string { return "/var/lib/machineadm" }
+// StateDir returns the directory of state that outlives a run.
+func StateDir() string { return "/var/lib/machineadm" }
 
-// DefaultRunDir returns the directory of the report and the lock.
-func DefaultRunDir() string { return "/run/machineadm" }
+// RunDir returns the directory of the report and the lock.
+func RunDir() string { return "/run/machineadm" }
 
 // imageLock returns the lock of an image: its directory itself, so that the image gets no lock file.
 func imageLock(root, _ string) string { return root }
 
-// machineID binds state to a machine; an image has none.
-func machineID(root string) string {
+// ID binds state to a machine; an image has none.
+func ID(root string) string {
 	if root != "" {
 		return ""
 	}
@@ -40,7 +40,8 @@ func machineID(root string) string {
 	return strings.TrimSpace(string(data))
 }
 
-func bootID(root string) string {
+// BootID returns the ID of the running boot; an image has none.
+func BootID(root string) string {
 	if root != "" {
 		return ""
 	}
@@ -51,8 +52,8 @@ func bootID(root string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// openStream opens the stream. For root the file must be trusted, because others could replace it.
-func openStream(path string) (*os.File, error) {
+// OpenStream opens the stream. For root the file must be trusted, because others could replace it.
+func OpenStream(path string) (*os.File, error) {
 	if privileged() {
 		return trust.Open(path, trust.Stream())
 	}
@@ -79,7 +80,8 @@ func mine(info os.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-func newSentinel() *state.Sentinel {
+// NewSentinel returns the file that says to Cluster API that the bootstrap succeeded.
+func NewSentinel() *state.Sentinel {
 	return state.NewSentinel("/run/cluster-api/bootstrap-success.complete")
 }
 

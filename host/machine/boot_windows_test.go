@@ -1,4 +1,4 @@
-package session
+package machine
 
 import (
 	"testing"
@@ -22,5 +22,5 @@ func TestBootID(t *testing.T) {
 	other, err := bootIn(registry.CURRENT_USER, path)
 	require.NoError(t, err)
 	assert.NotEqual(t, first, other)
-	assert.Empty(t, bootID(t.TempDir()))
+	assert.Empty(t, BootID(t.TempDir()))
 }

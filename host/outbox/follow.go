@@ -1,4 +1,4 @@
-package session
+package outbox
 
 import (
 	"bytes"
@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/launch"
-	"github.com/machineadm/machineadm/host/outbox"
 	"github.com/machineadm/machineadm/host/reporting/words"
-	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -26,19 +23,10 @@ type progress struct {
 	text  []byte
 }
 
-// follow sends the report of a run that is not over, until the function that it returns is called. It tries each once, and keeps none: the
+// Follow sends the report of a run that is not over, as note gets it, until end is called. It tries each once, and keeps none: the
 // report at the end of the run is the one that has to arrive.
-func (s *Session) follow(ctx context.Context, fleet *launch.Fleet, with *run.Dependencies) (end func()) {
-	to, found := s.destination()
-	if !s.delivers || !found {
-		return func() {}
-	}
+func (s Sender) Follow(ctx context.Context, to Destination) (note func(report.Report), end func()) {
 	var p progress
-	record := with.Record
-	with.Record = func(r report.Report, details map[string]string) error {
-		p.note(r)
-		return record(r, details)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -49,15 +37,15 @@ func (s *Session) follow(ctx context.Context, fleet *launch.Fleet, with *run.Dep
 			if text == nil || bytes.Equal(text, sent) {
 				continue
 			}
-			switch answer, _ := outbox.Classify(state.Outgoing{Document: to.Document}, s.tell(ctx, fleet, to, text)); answer {
-			case outbox.Delivered:
+			switch answer, _ := Classify(state.Outgoing{Document: to.Document}, s.tell(ctx, to, text)); answer {
+			case Delivered:
 				sent = text
-			case outbox.Refused, outbox.NotWanted:
+			case Refused, NotWanted:
 				return
 			}
 		}
 	}()
-	return func() {
+	return p.note, func() {
 		cancel()
 		<-ended // then the report at the end of the run gets a larger number
 	}
@@ -68,7 +56,7 @@ func (p *progress) note(r report.Report) {
 	if _, begun := words.Current(r); !begun || r.Outcome != report.RunRunning {
 		return
 	}
-	if text, err := outbox.Trim(r, report.MaxBytes); err == nil {
+	if text, err := Trim(r, report.MaxBytes); err == nil {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
 		p.text = text
@@ -82,17 +70,17 @@ func (p *progress) newest() []byte {
 }
 
 // tell sends the report of a run that is not over.
-func (s *Session) tell(ctx context.Context, fleet *launch.Fleet, to outbox.Destination, text []byte) error {
+func (s Sender) tell(ctx context.Context, to Destination, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	o, err := s.outgoing(to, text, clock())
 	if err != nil {
 		return err
 	}
-	if o.Sequence, err = state.OutboxIn(s.stateDir).Take(time.Now()); err != nil {
+	if o.Sequence, err = s.Box.Take(time.Now()); err != nil {
 		return err
 	}
-	return s.send(ctx, fleet, o)
+	return s.send(ctx, o)
 }
 
 // wait returns false if the context ends first.

@@ -1,4 +1,4 @@
-package session
+package machine
 
 import (
 	"os"
@@ -11,20 +11,20 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// defaultsFile is the OS vendor's choice of a provider for each kind.
-const defaultsFile = `C:\ProgramData\machineadm\defaults.yaml`
+// DefaultsFile is the OS vendor's choice of a provider for each kind.
+const DefaultsFile = `C:\ProgramData\machineadm\defaults.yaml`
 
-// DefaultStateDir returns the directory of state that outlives a run.
-func DefaultStateDir() string { return `C:\ProgramData\machineadm` }
+// StateDir returns the directory of state that outlives a run.
+func StateDir() string { return `C:\ProgramData\machineadm` }
 
-// DefaultRunDir returns the directory of the report and the lock.
-func DefaultRunDir() string { return `C:\ProgramData\machineadm\run` }
+// RunDir returns the directory of the report and the lock.
+func RunDir() string { return `C:\ProgramData\machineadm\run` }
 
 // imageLock returns the lock of an image: a file, because Windows cannot lock directories.
 func imageLock(_, runDir string) string { return filepath.Join(runDir, "lock") }
 
-// machineID binds state to a machine; an image has none.
-func machineID(root string) string {
+// ID binds state to a machine; an image has none.
+func ID(root string) string {
 	if root != "" {
 		return ""
 	}
@@ -40,8 +40,8 @@ func machineID(root string) string {
 	return id
 }
 
-// openStream opens the stream, which must be trusted.
-func openStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
+// OpenStream opens the stream, which must be trusted.
+func OpenStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
 
 // privileged reports whether this process is elevated.
 func privileged() bool { return windows.GetCurrentProcessToken().IsElevated() }
@@ -58,6 +58,7 @@ func ownerLock(dir string) string { return dir + ".lock" }
 // mine returns true, because the directory for temporary files belongs to this user.
 func mine(os.FileInfo) bool { return true }
 
-func newSentinel() *state.Sentinel {
+// NewSentinel returns the file that says to Cluster API that the bootstrap succeeded.
+func NewSentinel() *state.Sentinel {
 	return state.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
 }

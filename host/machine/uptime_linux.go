@@ -1,4 +1,4 @@
-package session
+package machine
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uptime returns the time since the boot, also that in which the machine was suspended.
-func uptime() time.Duration {
+// Uptime returns the time since the boot, also that in which the machine was suspended.
+func Uptime() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil { // never on a supported kernel
 		return 0

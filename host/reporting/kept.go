@@ -1,7 +1,6 @@
-package session
+package reporting
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -17,16 +17,11 @@ import (
 
 var errNoSuchRun = errors.New("no run that is kept has this ID")
 
-// Reports are the reports that runs have left in two directories.
-type Reports struct{ StateDir, RunDir string }
+// Kept are the reports that runs have left in two directories.
+type Kept struct{ StateDir, RunDir string }
 
-// ReportsIn returns the reports in these directories, empty for the default ones.
-func ReportsIn(stateDir, runDir string) Reports {
-	return Reports{StateDir: cmp.Or(stateDir, DefaultStateDir()), RunDir: cmp.Or(runDir, DefaultRunDir())}
-}
-
-// ReadReport reads the file of a report.
-func ReadReport(file string) (report.Report, error) {
+// Read reads the file of a report.
+func Read(file string) (report.Report, error) {
 	r, err := state.Read(file)
 	if err != nil {
 		return r, &report.Error{Message: err.Error(), Hint: "give files like /run/machineadm/report.json"}
@@ -35,7 +30,7 @@ func ReadReport(file string) (report.Report, error) {
 }
 
 // Find returns the report of the run whose ID begins like this, and its path; of the last run for an empty ID.
-func (r Reports) Find(id string) (report.Report, string, error) {
+func (r Kept) Find(id string) (report.Report, string, error) {
 	last, path, err := state.Last(r.RunDir, r.StateDir)
 	if id == "" || err == nil && strings.HasPrefix(last.RunID, id) {
 		return last, path, r.explained(err, path)
@@ -60,8 +55,8 @@ func (r Reports) Find(id string) (report.Report, string, error) {
 	}
 }
 
-// Kept returns the reports in the state directory, the newest first.
-func (r Reports) Kept() ([]report.Report, error) {
+// All returns the reports in the state directory, the newest first.
+func (r Kept) All() ([]report.Report, error) {
 	kept, err := state.KeptReports(r.StateDir)
 	if err == nil && len(kept) == 0 {
 		err = state.ErrNoReport
@@ -74,10 +69,10 @@ func (r Reports) Kept() ([]report.Report, error) {
 }
 
 // Alive reports whether the run of a report holds its lock.
-func (r Reports) Alive(last report.Report) bool { return state.Held(lockAt(last.Root, r.RunDir)) }
+func (r Kept) Alive(last report.Report) bool { return state.Held(machine.LockAt(last.Root, r.RunDir)) }
 
 // History returns a report and the reports of the boots before it, without the latter and with an error for a user other than root.
-func (r Reports) History(last report.Report) ([]report.Report, error) {
+func (r Kept) History(last report.Report) ([]report.Report, error) {
 	kept, err := state.KeptReports(r.StateDir)
 	if !errors.Is(err, fs.ErrPermission) {
 		err = nil
@@ -86,7 +81,7 @@ func (r Reports) History(last report.Report) ([]report.Report, error) {
 }
 
 // Unsent returns when the report that waits to be delivered was first tried. Only root can read it.
-func (r Reports) Unsent() (since time.Time, waits bool) {
+func (r Kept) Unsent() (since time.Time, waits bool) {
 	o, err := state.OutboxIn(r.StateDir).Load()
 	if err != nil || o == nil {
 		return time.Time{}, false
@@ -98,7 +93,7 @@ func (r Reports) Unsent() (since time.Time, waits bool) {
 const maxCause = 512
 
 // Explain adds to the messages of errors the causes in their details, which it returns. The report holds no output of other programs.
-func (r Reports) Explain(last *report.Report) (details map[string]string, err error) {
+func (r Kept) Explain(last *report.Report) (details map[string]string, err error) {
 	if details, err = state.Details(r.RunDir, last.RunID); err != nil {
 		err = &report.Error{Message: err.Error(), Hint: "run as root: only root can read what other programs have written"}
 	}
@@ -112,7 +107,7 @@ func (r Reports) Explain(last *report.Report) (details map[string]string, err er
 }
 
 // explained returns the error for a report that cannot be shown, nil for nil.
-func (r Reports) explained(err error, path string) error {
+func (r Kept) explained(err error, path string) error {
 	if err == nil {
 		return nil
 	}
@@ -120,7 +115,7 @@ func (r Reports) explained(err error, path string) error {
 	switch {
 	case errors.Is(err, state.ErrNoReport):
 		others := ""
-		if other, at, err := state.Last(DefaultRunDir(), DefaultStateDir()); err == nil {
+		if other, at, err := state.Last(machine.RunDir(), machine.StateDir()); err == nil {
 			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Local().Format(words.TimeFormat), at)
 		}
 		e.Message = fmt.Sprintf("there is no report in %s or %s", r.RunDir, r.StateDir)

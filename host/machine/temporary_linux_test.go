@@ -1,4 +1,4 @@
-package session
+package machine
 
 import (
 	"log/slog"
@@ -11,19 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/state"
 )
-
-// quiet are options of a session that shows nothing.
-func quiet() Options {
-	return Options{Log: slog.New(slog.DiscardHandler), Note: func(string) {}, Fail: func(*report.Error) {}}
-}
 
 func TestRemoveStale(t *testing.T) {
 	t.Parallel()
 	parent, outside := t.TempDir(), t.TempDir()
-	s := &Session{}
 	for _, name := range []string{"machineadm-run-1/plugins/a", "machineadm-2", "run-3"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(parent, name), 0o700))
 	}
@@ -33,7 +26,6 @@ func TestRemoveStale(t *testing.T) {
 	require.NoError(t, err)
 	lock, err := state.Acquire(ownerLock(held))
 	require.NoError(t, err)
-	s.cleanup = append(s.cleanup, func() { removeOwned(held, lock) })
 	require.NoError(t, removeStale(parent))
 	entries := func() (out []string) {
 		found, err := os.ReadDir(parent)
@@ -45,7 +37,7 @@ func TestRemoveStale(t *testing.T) {
 	}
 	want := []string{"machineadm-2", "machineadm-run-file", "machineadm-run-link", "run-3"}
 	assert.ElementsMatch(t, append(want, filepath.Base(held)), entries())
-	s.Close()
+	removeOwned(held, lock)
 	assert.ElementsMatch(t, want, entries())
 	assert.DirExists(t, outside)
 	assert.NoError(t, removeStale(filepath.Join(parent, "missing")))
@@ -67,12 +59,11 @@ func TestTemporaryAmongRunsThatCleanUp(t *testing.T) {
 	for range 4 {
 		runs.Go(func() {
 			for range 100 {
-				s := &Session{o: quiet()}
-				dir, err := s.temporary(maxPath)
+				dir, remove, err := Temporary(slog.New(slog.DiscardHandler), MaxPath)
 				if assert.NoError(t, err) {
 					assert.DirExists(t, dir)
+					remove()
 				}
-				s.Close()
 			}
 		})
 	}

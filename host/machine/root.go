@@ -1,4 +1,4 @@
-package session
+package machine
 
 import (
 	"errors"
@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// absoluteRoot returns the directory of --root without links; "" for the live machine. For root, other users must not be able
+// AbsoluteRoot returns the directory of --root without links; "" for the live machine. For root, other users must not be able
 // to replace the directory, because every write goes below it.
-func absoluteRoot(root string) (string, error) {
+func AbsoluteRoot(root string) (string, error) {
 	if root == "" {
 		return "", nil
 	}
@@ -22,41 +23,46 @@ func absoluteRoot(root string) (string, error) {
 	} else if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	if err := untrusted("--root", err); err != nil {
+	if err := Untrusted("--root", err); err != nil {
 		return "", err
 	}
 	if err != nil {
-		return "", rootError(root, err)
+		return "", unusable(root, err)
 	}
 	dir, err := os.Open(path)
 	if err != nil {
-		return "", rootError(path, err)
+		return "", unusable(path, err)
 	}
 	defer func() { _ = dir.Close() }() // opened for reading only
 	info, err := dir.Stat()
 	if err != nil {
-		return "", rootError(path, err)
+		return "", unusable(path, err)
 	}
 	if !info.IsDir() {
-		return "", usage("--root: " + path + " is not a directory")
+		return "", rootError(path + " is not a directory")
 	}
 	// By identity, because a bind mount of / is the live machine too.
 	live, err := os.Stat(filepath.VolumeName(path) + string(filepath.Separator))
 	if err != nil {
-		return "", rootError(path, err)
+		return "", unusable(path, err)
 	}
 	if os.SameFile(live, info) {
-		return "", usage("--root: " + path + " is the live machine: omit --root")
+		return "", rootError(path + " is the live machine: omit --root")
 	}
 	return path, nil
 }
 
-func rootError(path string, err error) error {
+// unusable returns the error of a directory that cannot be opened.
+func unusable(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return usage("--root: " + path + " does not exist")
+		return rootError(path + " does not exist")
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
-		return usage("--root: " + path + " is not a directory")
+		return rootError(path + " is not a directory")
 	}
-	return usage("--root: " + err.Error())
+	return rootError(err.Error())
+}
+
+func rootError(message string) error {
+	return &report.Error{Code: report.CodeUsage, Message: "--root: " + message}
 }
