@@ -46,8 +46,8 @@ func (r *runner) unsettled(ctx context.Context, p planned, all []planned) (strin
 		return "", err
 	}
 	plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{files: leaving(all), list: true})
-	if over, ended := errors.AsType[*runError](err); ended {
-		return "", over
+	if endsRun(err) {
+		return "", err
 	}
 	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code != pluginv1.CodeRetry {
 		return textOf(e), nil
@@ -75,8 +75,8 @@ func (r *runner) explained(ctx context.Context, p planned, earlier []planned) ([
 	}
 	for n := 0; n < len(writers) && len(missing) > 0; n++ {
 		plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{files: leaving(writers[:n]), list: true})
-		if over, ended := errors.AsType[*runError](err); ended {
-			return nil, over
+		if endsRun(err) {
+			return nil, err
 		}
 		for i := range missing {
 			if slices.ContainsFunc(plan.Changes, func(c pluginv1.Change) bool { return c == changes[i].Change }) {

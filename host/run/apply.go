@@ -13,7 +13,7 @@ import (
 )
 
 // applyAll applies the documents in order. The first failure ends the run, and the later documents are skipped. The error is
-// a *runError, or the problems of a document, which are in its result too.
+// of the run, or the problems of a document, which are in its result too.
 func (r *runner) applyAll(ctx context.Context, all []planned) error {
 	if q, due := r.earlierReboot(all); due {
 		return r.rebootRequired(q.Document, "an earlier run asked for a reboot before anything else is done")
@@ -50,12 +50,12 @@ func (r *runner) turn(ctx context.Context, p *planned) error {
 	p.result.began = r.times.at(began)
 	res, err := r.applyDocument(ctx, p)
 	res.took = time.Since(began)
-	if inserted, ok := errors.AsType[*insertedError](err); ok {
+	if err != nil && !p.mayCause(err) {
 		r.results[p.index] = res
-		return inserted.problems
+		return err
 	}
 	if err != nil {
-		own := asProblems(err)
+		own := p.own(asProblems(err))
 		for i := range own {
 			own[i].err.Document = cmp.Or(own[i].err.Document, p.label())
 		}
@@ -71,6 +71,12 @@ func (r *runner) turn(ctx context.Context, p *planned) error {
 		return r.rebootRequired(p.label(), "the machine must reboot before the next document")
 	}
 	return nil
+}
+
+// mayCause reports whether an error of the document's turn is not of documents that were resolved at its turn, while it is in order.
+func (p *planned) mayCause(err error) bool {
+	own := asProblems(err)
+	return len(own) == 0 || own[0].id == "" || own[0].id == p.id
 }
 
 // finished emits the end of a document's turn.
@@ -97,7 +103,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 		res, err = r.applyOnce(ctx, p, res, end)
 		retry := retryOf(err)
 		if retry == nil {
-			return res, limitAfter(earlier, err)
+			return res, p.limitAfter(earlier, err)
 		}
 		earlier = textOf(retry)
 		if retryUntil.IsZero() {
@@ -114,7 +120,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 			out[0].err.Hint = cmp.Or(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.retryTotal(p.doc)))
 			return res, out
 		case next.After(end):
-			return res, limitAfter(earlier, p.timedOut(res.by))
+			return res, p.limitAfter(earlier, p.timedOut(res.by))
 		}
 		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait.Round(time.Millisecond))})
 		began := time.Now()
@@ -125,7 +131,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 		}
 		res = res.wait(earlier, r.times.at(began), time.Since(began))
 		if err := r.checkpoint(ctx); err != nil {
-			return res, limitAfter(earlier, err)
+			return res, p.limitAfter(earlier, err)
 		}
 	}
 }
@@ -140,9 +146,9 @@ func (r *runner) retryTotal(d doc) time.Duration {
 }
 
 // limitAfter adds the message of the last Retry, if any, to the error of a time limit or of an interruption, which alone names no cause.
-func limitAfter(earlier string, err error) error {
+func (p *planned) limitAfter(earlier string, err error) error {
 	own := asProblems(err)
-	if earlier != "" && len(own) > 0 && (own[0].err.Code == report.CodeDeadline || own[0].err.Code == report.CodeInterrupted) {
+	if earlier != "" && p.mayCause(err) && len(own) > 0 && (own[0].err.Code == report.CodeDeadline || own[0].err.Code == report.CodeInterrupted) {
 		own[0].err.Message += "; the last try: " + earlier
 	}
 	return err
@@ -192,12 +198,11 @@ func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) err
 	defer cancelLimit()
 	plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{})
 	var own problems
-	var over *runError
 	switch {
 	case err == nil:
 		p.plan, p.pending = plan, nil
 		return conflicts(r.all)[p.index].orNil()
-	case errors.As(err, &own), errors.As(err, &over), retryOf(err) != nil:
+	case errors.As(err, &own), retryOf(err) != nil:
 		return p.withinLimit(ctx, err)
 	default:
 		return p.fromPlugin(p.result.by, err)

@@ -74,8 +74,7 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 // withinLimit returns the error of a part of the document's turn: that of its limit, if it is this that ended the part, and not
 // the limit of the run.
 func (p *planned) withinLimit(ctx context.Context, err error) error {
-	over, ok := errors.AsType[*runError](err)
-	if ok && over.problems[0].err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
+	if endsRun(err) && asProblems(err)[0].err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
 		return p.timedOut(p.result.by)
 	}
 	return err

@@ -121,7 +121,7 @@ func (x *expander) resolve(ctx context.Context, d doc, l limit) (source, stream,
 	if err != nil {
 		return wrong(err)
 	}
-	if d.depth > 0 {
+	if d.from != nil {
 		if err := resolve.Permitted(want, d.remote); err != nil {
 			return wrong(err)
 		}
@@ -154,8 +154,8 @@ func (x *expander) resolve(ctx context.Context, d doc, l limit) (source, stream,
 	out.result = out.result.end(report.Unchanged, report.ReasonResolved)
 	x.sums[d.id] = sha256.Sum256(data)
 	below, err := x.read(d, want, data)
-	if end := (*runError)(nil); errors.As(err, &end) { // the whole stream cannot be read
-		out.result = out.result.fail(d.within(end.problems))
+	if endsRun(err) { // the whole stream cannot be read
+		out.result = out.result.fail(d.within(asProblems(err)))
 		return out, stream{}, nil
 	}
 	x.emitFor(d, out.result, Event{Type: EventProgress, Message: "brings " + counted(len(below.docs)+len(below.faulty))})
@@ -178,7 +178,7 @@ func (x *expander) admit(d doc) error {
 	switch x.fetches++; {
 	case x.fetches > resolve.MaxFetches:
 		message = fmt.Sprintf("the stream has references to more than %d other streams", resolve.MaxFetches)
-	case d.depth >= resolve.MaxDepth:
+	case len(d.above()) >= resolve.MaxDepth:
 		message = fmt.Sprintf("the document is within more than %d others", resolve.MaxDepth)
 	default:
 		return nil
@@ -263,7 +263,7 @@ func (x *expander) waiting(d doc, tries time.Duration) (end func() bool) {
 
 // failed classifies the error of a source. An error that may pass leaves the document pending.
 func (x *expander) failed(ctx context.Context, d doc, out source, err error) (source, stream, error) {
-	if end := (*runError)(nil); errors.As(err, &end) {
+	if endsRun(err) {
 		return out, stream{}, err
 	}
 	if expired(err) {
@@ -286,10 +286,10 @@ func (x *expander) failed(ctx context.Context, d doc, out source, err error) (so
 	return out, stream{}, nil
 }
 
-// read decodes the stream of a reference. A *runError concerns all of it.
+// read decodes the stream of a reference. An error of the run concerns all of it.
 func (x *expander) read(d doc, want any, data []byte) (stream, error) {
 	tooMany := func(what string, most int) error {
-		return newRunError(report.Error{
+		return ofRun(report.Error{
 			Code: pluginv1.CodeInvalidConfig.String(), Message: fmt.Sprintf("the streams together hold more than %d %s", most, what),
 		})
 	}
@@ -306,15 +306,14 @@ func (x *expander) read(d doc, want any, data []byte) (stream, error) {
 	}
 	for _, docs := range [][]doc{s.docs, s.faulty} {
 		for i := range docs {
-			docs[i].above, docs[i].depth = d.chain(), d.depth+1
-			docs[i].remote = d.remote || resolve.FromNetwork(want)
+			docs[i].from, docs[i].remote = &d, d.remote || resolve.FromNetwork(want)
 		}
 	}
 	for i := range s.docs {
 		here := &s.docs[i]
 		if other, twice := x.chains[here.label()]; twice {
 			message := "has the same name as " + other
-			if slices.Contains(here.ancestors(), here.label()) {
+			if slices.Contains(here.above(), here.label()) {
 				message = "refers to itself: " + here.chain()
 			}
 			here.wrong = append(here.wrong, here.invalid("metadata.name", message, "give every document of a kind its own name, also across streams")...)

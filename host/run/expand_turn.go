@@ -35,7 +35,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 		res = res.warn(pluginv1.Warning{Message: text})
 	}
 	if len(below.problems) > 0 {
-		return res, below.problems.sorted()
+		return res, p.own(below.problems.sorted())
 	}
 	var more stream
 	if err := x.all(ctx, below.docs, &more, x.stage()); err != nil {
@@ -45,13 +45,12 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 		return res, err
 	}
 	if len(more.problems) > 0 {
-		return res, more.problems.sorted()
+		return res, p.own(more.problems.sorted())
 	}
 	return res.end(report.Unchanged, report.ReasonResolved), p.withinLimit(ctx, r.insert(ctx, p.index+1, more))
 }
 
-// insert binds and plans documents that follow at this index, before any of them is applied. Their errors are an
-// *insertedError.
+// insert binds and plans documents that follow at this index, before any of them is applied.
 func (r *runner) insert(ctx context.Context, at int, s stream) error {
 	n := len(s.docs)
 	for i := range s.docs {
@@ -83,10 +82,7 @@ func (r *runner) insert(ctx context.Context, at int, s stream) error {
 		wrong = append(wrong, p.result.problems...)
 	}
 	if len(wrong) > 0 {
-		return &insertedError{wrong.sorted()}
+		return wrong.sorted()
 	}
 	return nil
 }
-
-// insertedError is the error of documents that were resolved at the turn of another, which itself is in order.
-type insertedError struct{ problems }

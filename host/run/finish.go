@@ -87,15 +87,15 @@ func (r *runner) recordFailed(ctx context.Context, err error) {
 	}
 }
 
-// setOutcome sets outcome and exit code by an error, nil for success. It adds the problems of a *runError to the run's; other
-// problems are in the results of documents.
+// setOutcome sets outcome and exit code by an error, nil for success. It adds errors of the run to the run's; others are in
+// the results of documents.
 func (r *runner) setOutcome(err error) {
 	found := asProblems(err)
 	if len(found) == 0 {
 		r.head.Outcome, r.head.ExitCode = report.RunSucceeded, r.success()
 		return
 	}
-	if _, ofDocuments := err.(problems); !ofDocuments { //nolint:errorlint // the type itself makes the difference
+	if found[0].id == "" {
 		r.problems = append(r.problems, found...)
 	}
 	r.head.Outcome, r.head.ExitCode = report.Ending(found[0].err.Code, r.changed)

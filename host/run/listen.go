@@ -20,7 +20,7 @@ type listener struct {
 	started map[string]started
 	shown   int             // bytes passed on
 	hidden  int             // events not passed on
-	failure error           // a *runError: the first report or requested reboot that could not be saved
+	failure error           // an error of the run: the first report or requested reboot that could not be saved
 	failed  chan<- struct{} // receives at the first failure
 }
 

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,8 +143,8 @@ func (r *runner) provider(ctx context.Context, p planned, need string, before, l
 			continue
 		}
 		_, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{files: leaving(slices.Concat(before, later[:i+1])), list: true})
-		if over, ended := errors.AsType[*runError](err); ended {
-			return nil, over
+		if endsRun(err) {
+			return nil, err
 		}
 		if err == nil {
 			return &l, nil

@@ -169,10 +169,9 @@ func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out
 		return out, "", nil
 	}
 	out.plan, err = r.requestPlan(ctx, b.doc, c, o)
-	var end *runError
 	var own problems
 	switch {
-	case err == nil || errors.As(err, &end):
+	case err == nil || endsRun(err):
 		return out, "", err
 	case errors.As(err, &own):
 		out.result = out.result.fail(own)

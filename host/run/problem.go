@@ -15,10 +15,10 @@ import (
 type problem struct {
 	err    report.Error
 	detail string // for details.json
-	id     string // of the document, if the decoder found the problem
+	id     string // of the document; empty for an error of the run: an interruption, a deadline, a failed state store, or a reboot
 }
 
-// problems are the errors of one or more documents, as an error. The first one decides the exit code.
+// problems are the errors of documents or of the run, as an error. The first one decides the exit code.
 type problems []problem
 
 // Error returns the number of errors.
@@ -76,12 +76,16 @@ func sortErrors(r *report.Report) {
 	}
 }
 
-// runError is an error of the run, not of a document: an interruption, a deadline, a failed state store, or a reboot.
-type runError struct{ problems }
+// ofRun returns an error of the run.
+func ofRun(e report.Error) problems { return problems{{err: e}} }
 
-func newRunError(e report.Error) error { return &runError{problems{{err: e}}} }
+// endsRun reports whether err is of the run, and not of a document or plugin.
+func endsRun(err error) bool {
+	p, ok := errors.AsType[problems](err)
+	return ok && p[0].id == ""
+}
 
-// stateError returns an error of the state store as a *runError, nil for nil. what, if not empty, is the failed action.
+// stateError returns an error of the state store as an error of the run, nil for nil. what, if not empty, is the failed action.
 func stateError(what string, err error) error {
 	if err == nil {
 		return nil
@@ -92,17 +96,17 @@ func stateError(what string, err error) error {
 	return newStateError(err, "see that the state and run directories, and the image of --root, are writable and not full (df, df -i), then run again")
 }
 
-// newStateError returns a *runError with this hint, or the hint of the init hook and its output.
+// newStateError returns an error of the run with this hint, or the hint of the init hook and its output.
 func newStateError(err error, hint string) error {
 	p := problem{err: report.Error{Code: report.CodeState, Message: err.Error(), Hint: hint}}
 	if failed, ok := errors.AsType[*launch.HookError](err); ok {
 		p.err.Hint, p.detail = failed.Hint(), failed.Output
 	}
-	return &runError{problems{p}}
+	return problems{p}
 }
 
 func interruption() error {
-	return newRunError(report.Error{
+	return ofRun(report.Error{
 		Code: report.CodeInterrupted, Message: "the run was interrupted", Hint: "run the same command again",
 	})
 }
@@ -112,10 +116,7 @@ func asProblems(err error) problems {
 	if p, ok := errors.AsType[problems](err); ok || err == nil {
 		return p
 	}
-	if e, ok := errors.AsType[*runError](err); ok {
-		return e.problems
-	}
-	return problems{{err: report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()}}}
+	return ofRun(report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()})
 }
 
 func warningText(w pluginv1.Warning) string { return textAt(w.Field, w.Message) }

@@ -82,13 +82,13 @@ func (r *runner) dueReboot() (state.Request, bool) {
 	return state.Request{}, false
 }
 
-// rebootRequired returns the *runError of a run that ends for a reboot.
+// rebootRequired returns the error of a run that ends for a reboot.
 func (r *runner) rebootRequired(document, message string) error {
 	hint := "reboot, then run the same command again"
 	if r.o.Reboot {
 		hint = "wait: the run continues after the reboot"
 	}
-	return newRunError(report.Error{Code: report.CodeReboot, Document: document, Message: message, Hint: hint})
+	return ofRun(report.Error{Code: report.CodeReboot, Document: document, Message: message, Hint: hint})
 }
 
 // prepareReboot counts the reboot and saves the run for the next boot, before the caller reboots: a stream that asks at
@@ -103,7 +103,7 @@ func (r *runner) prepareReboot(ctx context.Context) error {
 			return stateError("count the reboot", err)
 		}
 		if n > MaxReboots {
-			return newRunError(report.Error{
+			return ofRun(report.Error{
 				Code: report.CodeReboots, Message: fmt.Sprintf("the stream asks for reboot %d; at most %d are made", n, MaxReboots),
 				Hint: "find in the report which change asks each time; a run that succeeds, also one without --reboot, resets the count",
 			})

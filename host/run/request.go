@@ -40,7 +40,7 @@ func (c *candidate) foresees() bool {
 
 var errPlanTimeout = errors.New("the plan exceeded its limit")
 
-// requestPlan calls Plan. The error is the plugin's, problems of the document, or a *runError.
+// requestPlan calls Plan. The error is the plugin's, problems of the document, or an error of the run.
 func (r *runner) requestPlan(ctx context.Context, d doc, c *candidate, o outlook) (pluginv1.Plan, error) {
 	request, err := r.request(d, c)
 	if err != nil {

@@ -32,7 +32,7 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 }
 
 // execute passes the stream through the stages. The error ends the run: problems that are in the results of documents
-// already, or a *runError.
+// already, or an error of the run.
 func (r *runner) execute(ctx context.Context) error {
 	s, err := read("", r.o.Stream)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *runner) checkChoices(all []planned) error {
 	if err == nil {
 		return nil
 	}
-	return newRunError(report.Error{
+	return ofRun(report.Error{
 		Code: pluginv1.CodePrecondition.String(), File: r.o.Stream.File, Message: "the image takes no choices of providers: " + err.Error(),
 		Hint: "correct what the path names (namei -l, lsattr -d), then run again",
 	})
@@ -179,7 +179,7 @@ func (r *runner) checkApplicable(all []planned) error {
 	if len(all) == 0 || r.o.Mode == ModeValidate {
 		return nil
 	}
-	return newRunError(report.Error{
+	return ofRun(report.Error{
 		Code: pluginv1.CodePrecondition.String(), File: r.o.Stream.File,
 		Message: fmt.Sprintf("no document of the stream applies to this machine (os %s, distribution %s, architecture %s)",
 			r.o.Target.OS, cmp.Or(r.o.Target.Distribution, "unknown"), r.o.Target.Architecture),

@@ -63,7 +63,7 @@ func (r *runner) untilInterrupted(ctx context.Context) (context.Context, context
 	return ctx, cancel
 }
 
-// checkpoint returns a *runError if the run was interrupted or exceeded its limit.
+// checkpoint returns an error of the run if the run was interrupted or exceeded its limit.
 func (r *runner) checkpoint(ctx context.Context) error {
 	select {
 	case <-r.o.Interrupt:
@@ -73,13 +73,13 @@ func (r *runner) checkpoint(ctx context.Context) error {
 	}
 }
 
-// contextEnded returns the *runError for the error of the run's context, nil for nil.
+// contextEnded returns the error for the error of the run's context, nil for nil.
 func (r *runner) contextEnded(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return newRunError(report.Error{
+		return ofRun(report.Error{
 			Code: report.CodeDeadline, Message: fmt.Sprintf("the run took longer than its %s", r.o.Timeout),
 			Hint: "run it again, with a longer --timeout if it needs one",
 		})

@@ -27,26 +27,23 @@ type doc struct {
 	secret problems
 
 	source *source // of a document that is resolved; nil before, and for others
-	above  string  // the chain of the documents that this one came from, "" in the stream of the run
-	depth  int     // the number of those documents
-	remote bool    // one of them came from the network
+	from   *doc    // the reference that brought it; nil in the stream of the run
+	remote bool    // it came from the network
 }
 
 // isReference reports whether the document is resolved instead of applied.
 func (d doc) isReference() bool { return resolve.IsReference(d.APIVersion, d.Kind) }
 
-// chain returns the labels of the document and of those that it came from, outermost first.
-func (d doc) chain() string {
-	if d.above == "" {
-		return d.label()
+// above returns the labels of the references that the document is within, outermost first.
+func (d doc) above() []string {
+	if d.from == nil {
+		return nil
 	}
-	return d.above + chainLink + d.label()
+	return append(d.from.above(), d.from.label())
 }
 
-// ancestors returns the labels of the documents that this one came from.
-func (d doc) ancestors() []string { return strings.Split(d.above, chainLink) }
-
-const chainLink = " > "
+// chain returns the labels of those references and of the document.
+func (d doc) chain() string { return strings.Join(append(d.above(), d.label()), " > ") }
 
 // within returns problems in the stream of a reference as problems of the reference.
 func (d doc) within(found problems) problems {
@@ -55,6 +52,14 @@ func (d doc) within(found problems) problems {
 		out = append(out, d.problem("", x.err)...)
 	}
 	return out
+}
+
+// own makes problems in the stream of a reference the problems of the reference, and leaves them where they are.
+func (d doc) own(found problems) problems {
+	for i := range found {
+		found[i].id = d.id
+	}
+	return found
 }
 
 // label returns KIND/NAME.
@@ -79,7 +84,7 @@ func (d doc) locate(field string, e report.Error) report.Error {
 
 // problem returns an error of a field, or of the document if field is empty.
 func (d doc) problem(field string, e report.Error) problems {
-	return problems{{err: d.locate(field, e)}}
+	return problems{{err: d.locate(field, e), id: d.id}}
 }
 
 // invalid returns an InvalidConfig error of a field.
