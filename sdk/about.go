@@ -70,7 +70,7 @@ func headerOf(doc []byte) (header, error) {
 	var h header
 	if err := json.Unmarshal(doc, &h); err != nil {
 		// never %w: encoding/json may quote the document
-		return header{}, internal("the document that the host sent is not JSON")
+		return header{}, internal("the document that machineadm sent is not JSON")
 	}
 	return h, nil
 }

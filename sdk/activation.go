@@ -15,14 +15,14 @@ const DefaultHealthTimeout = time.Minute
 type Activation struct {
 	// Unit is the daemon's service, such as chronyd.service.
 	Unit string
-	// Seen has the states of units that the plan function has already queried, by the names in Unit and Instead. The
+	// Seen has the states of units that the plan function has already queried, by the names in Unit and Conflicts. The
 	// missing ones are queried at once. Do queries all of them again.
 	Seen map[string]machine.ServiceState
-	// Instead are units that must not run beside this one. They are stopped, and a drop-in keeps each from starting, whatever
+	// Conflicts are units that must not run beside this one. They are stopped, and a drop-in keeps each from starting, whatever
 	// enables or starts it; a rollback reverses both. One that is not installed or is masked gets no drop-in, and names of
 	// Unit itself are ignored. Every activation removes such a drop-in of its own Unit. Only systemd has drop-ins: with
-	// another service manager Instead must be empty, and on Windows it is Unsupported.
-	Instead []string
+	// another service manager Conflicts must be empty, and on Windows it is Unsupported.
+	Conflicts []string
 	// Enable enables the unit once it is healthy.
 	Enable bool
 	// BeforeInstall allows the files in an image root before the unit is installed there. On a live machine a unit that is
@@ -66,7 +66,7 @@ type Activation struct {
 //	                               until healthy, whatever restarted it
 //	record, swapped, files differ  the process ended during the rollback: swap again, and wait until healthy
 //
-// The units of Instead are stopped before the swap, and the unit is enabled last. Their drop-ins are swapped with the files
+// The units of Conflicts are stopped before the swap, and the unit is enabled last. Their drop-ins are swapped with the files
 // and require no restart. With a record, systemd reads its files again whenever one of them is part of the configuration: the
 // process may have ended between the swap and that.
 //

@@ -84,14 +84,14 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 	for _, spec := range a.Files {
 		if !spec.Absent && failed == nil {
 			candidates[spec.Path] = candidate(spec.Path)
-			failed = a.files.put(candidate(spec.Path), spec.version())
+			failed = a.files.put(candidate(spec.Path), spec.fileState())
 		}
 	}
 	if failed == nil {
 		refused = a.Check(ctx, a.machine, candidates)
 	}
 	for _, name := range candidates {
-		failed = errors.Join(failed, a.files.put(name, version{}))
+		failed = errors.Join(failed, a.files.put(name, fileState{}))
 	}
 	failed = errors.Join(failed, a.removeEmpty(missing))
 	if failed != nil {
@@ -137,7 +137,7 @@ func (a *activator) missingDirectories(specs []FileSpec) []string {
 	return missing
 }
 
-// activate stops the units of Instead, swaps the files and restarts the daemon, until it is healthy.
+// activate stops the units of Conflicts, swaps the files and restarts the daemon, until it is healthy.
 func (a *activator) activate(ctx context.Context, p Progress, o observation) error {
 	r := o.record
 	if err := a.stopOthers(ctx, p, o); err != nil {
@@ -202,7 +202,7 @@ func (a *activator) swap(ctx context.Context, p Progress, o observation) error {
 
 // swapAgain corrects the record of an earlier run before another file is swapped: an invocation since then may have read the
 // old ones. A drop-in that appeared since then is not in it.
-func (a *activator) swapAgain(r *record, part item, have version) error {
+func (a *activator) swapAgain(r *record, part item, have fileState) error {
 	known := slices.ContainsFunc(r.Old, func(old oldFile) bool { return old.Path == part.path })
 	if known && !r.Swapped && (!r.Kept || part.loose) {
 		return nil

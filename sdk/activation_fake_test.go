@@ -19,7 +19,7 @@ import (
 
 // fakeMachine has a disk, a state directory and one daemon.
 type fakeMachine struct {
-	disk   map[string]version
+	disk   map[string]fileState
 	store  map[string][]byte
 	daemon fakeDaemon
 	// refuse is the checker's result for a content.
@@ -39,7 +39,7 @@ type fakeMachine struct {
 	enabled bool
 	calls   []string
 	// off is the disk at the last reload: conditions in it are in effect.
-	off map[string]version
+	off map[string]fileState
 	// claimed are the candidates of claimed files, which the host cleans up.
 	claimed []string
 }
@@ -69,9 +69,9 @@ type fakeDaemon struct {
 }
 
 func newFakeMachine(running bool, files map[string]string) *fakeMachine {
-	h := &fakeMachine{disk: map[string]version{}, store: map[string][]byte{}}
+	h := &fakeMachine{disk: map[string]fileState{}, store: map[string][]byte{}}
 	for name, content := range files {
-		h.disk[name] = version{Exists: true, Content: []byte(content), Mode: 0o644}
+		h.disk[name] = fileState{Exists: true, Content: []byte(content), Mode: 0o644}
 	}
 	if running {
 		h.start()
@@ -153,8 +153,8 @@ func (h *fakeMachine) process(f *crashtest.Point, all ...FileSpec) *activator {
 				}
 				return nil
 			},
-			Healthy: func(context.Context, Machine, Progress) error { f.Effect(); return h.healthy() },
-			Instead: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
+			Healthy:   func(context.Context, Machine, Progress) error { f.Effect(); return h.healthy() },
+			Conflicts: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
 		},
 		files: withEnvironment{withRegistry{fakeFiles{h, f}, fakeRegistry{h, f}}, fakeEnvironments{h, f}, "d.service"},
 		store: fakeStore{h, f}, services: fakeServices{h, f}, pause: firstPause,
@@ -163,7 +163,7 @@ func (h *fakeMachine) process(f *crashtest.Point, all ...FileSpec) *activator {
 
 // run plans and makes the changes, as Apply does, after the host has removed the candidates of a killed run.
 func (h *fakeMachine) run(f *crashtest.Point, files ...FileSpec) (planned int, err error) {
-	maps.DeleteFunc(h.disk, func(name string, _ version) bool { return slices.Contains(h.claimed, name) })
+	maps.DeleteFunc(h.disk, func(name string, _ fileState) bool { return slices.Contains(h.claimed, name) })
 	for _, spec := range files {
 		h.claimed = append(h.claimed, candidate(spec.Path))
 	}
@@ -209,14 +209,14 @@ func (s fakeFiles) Lstat(name string) (machine.Info, error) {
 	return machine.Info{Mode: v.Mode, Size: int64(len(v.Content))}, nil
 }
 
-func (s fakeFiles) read(name string) (version, error) {
+func (s fakeFiles) read(name string) (fileState, error) {
 	s.f.Effect()
 	return s.h.disk[name], nil
 }
 
 func (fakeFiles) permit(string, []string) error { return nil }
 
-func (s fakeFiles) put(name string, want version) error {
+func (s fakeFiles) put(name string, want fileState) error {
 	s.f.Effect()
 	if !want.Exists {
 		delete(s.h.disk, name)
@@ -225,7 +225,7 @@ func (s fakeFiles) put(name string, want version) error {
 	if name == s.h.full {
 		return &fs.PathError{Op: "write", Path: name, Err: errors.New("no space left")}
 	}
-	s.h.disk[name] = version{Exists: true, Content: want.Content, Mode: want.Mode}
+	s.h.disk[name] = fileState{Exists: true, Content: want.Content, Mode: want.Mode}
 	return nil
 }
 

@@ -28,13 +28,13 @@ type item struct {
 	loose   bool     // requires no restart
 	outside []string // see FileSpec
 	absent  bool     // a file that must not exist
-	// want returns the desired version, given the current one.
-	want func(have version) (version, error)
-	diff func(have, want version) string
+	// want returns the desired state, given the current one.
+	want func(have fileState) (fileState, error)
+	diff func(have, want fileState) string
 }
 
-// observe returns the current and the desired version.
-func (i item) observe(f files) (have, want version, err error) {
+// observe returns the current and the desired state.
+func (i item) observe(f files) (have, want fileState, err error) {
 	if have, err = f.read(i.path); err == nil {
 		want, err = i.want(have)
 	}
@@ -52,7 +52,7 @@ func (s FileSpec) item(loose bool) item {
 	return item{
 		kind: fileKind, path: s.Path, step: s.step, loose: loose, absent: s.Absent, outside: s.Outside,
 		want: s.wanted,
-		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
+		diff: func(have, want fileState) string { return difference(s.Path, have, want, s.Sensitive) },
 	}
 }
 
@@ -60,11 +60,11 @@ func (s FileSpec) item(loose bool) item {
 func (e ServiceEnvironment) item(unit string) item {
 	return item{
 		kind: environmentKind, path: environmentPath(unit),
-		want: func(have version) (version, error) {
+		want: func(have fileState) (fileState, error) {
 			list, err := e.merge(unit, have.entries())
 			return joined(list), err
 		},
-		diff: func(have, want version) string { return e.difference(unit, have.entries(), want.entries()) },
+		diff: func(have, want fileState) string { return e.difference(unit, have.entries(), want.entries()) },
 	}
 }
 
@@ -72,8 +72,8 @@ func (e ServiceEnvironment) item(unit string) item {
 func (v RegistryValue) item() item {
 	return item{
 		kind: registryKind, path: v.path(),
-		want: func(version) (version, error) { return v.version(), nil },
-		diff: func(have, want version) string {
+		want: func(fileState) (fileState, error) { return v.fileState(), nil },
+		diff: func(have, want fileState) string {
 			return fmt.Sprintf("%s: %s -> %s\n", v.path(), have.registryText(), want.registryText())
 		},
 	}
@@ -112,20 +112,20 @@ func candidate(path string) string {
 func (a *activator) digest() (string, error) {
 	type file struct {
 		Path    string
-		Version version
+		Version fileState
 	}
 	var all []file
 	for _, spec := range a.specs() {
-		all = append(all, file{spec.Path, spec.version()})
+		all = append(all, file{spec.Path, spec.fileState()})
 	}
 	if a.Environment != nil { // without the variables of others, who may change theirs meanwhile
 		all = append(all, file{environmentPath(a.Unit), joined(a.Environment.entries())})
 	}
 	for _, value := range a.Registry {
-		all = append(all, file{value.path(), value.version()})
+		all = append(all, file{value.path(), value.fileState()})
 	}
-	if len(a.Instead) > 0 || a.Enable {
-		all = append(all, file{"units", joined(append(slices.Clone(a.Instead), strconv.FormatBool(a.Enable)))})
+	if len(a.Conflicts) > 0 || a.Enable {
+		all = append(all, file{"units", joined(append(slices.Clone(a.Conflicts), strconv.FormatBool(a.Enable)))})
 	}
 	data, err := json.Marshal(all)
 	if err != nil {

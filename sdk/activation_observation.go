@@ -6,19 +6,19 @@ import "github.com/machineadm/machineadm/sdk/machine"
 type observation struct {
 	record *record // nil when no activation was interrupted
 	unit   machine.ServiceState
-	others []other // of Instead
+	others []other // of Conflicts
 	off    []FileSpec
 	items  []item
-	have   []version // of the items, in their order
-	want   []version
+	have   []fileState // of the items, in their order
+	want   []fileState
 	steps  []string // of the items that differ and are switches
 	differ int      // the number of other items that differ and require a restart
 	loose  int      // the number of other items that differ and require none
 }
 
-// other is a unit of Instead.
+// other is a unit of Conflicts.
 type other struct {
-	name  string // its own, also where Instead has an alias
+	name  string // its own, also where Conflicts has an alias
 	state machine.ServiceState
 }
 

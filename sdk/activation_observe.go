@@ -53,7 +53,7 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 }
 
 // restorable refuses a link that a rollback could not restore: one to remove, and on a live machine one that leads to nothing.
-func (a *activator) restorable(part item, have version) error {
+func (a *activator) restorable(part item, have fileState) error {
 	if part.kind != fileKind || have.Exists && !part.absent || !part.absent && a.machine.Offline() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (a *activator) claim(o observation) {
 	}
 }
 
-// switches returns the missing steps of Instead and Enable.
+// switches returns the missing steps of Conflicts and Enable.
 func (a *activator) switches(o observation) []string {
 	var all []string
 	for _, other := range o.others {

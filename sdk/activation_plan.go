@@ -32,7 +32,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 	if len(a.Files) == 0 && a.Environment == nil && len(a.Registry) == 0 && !a.Enable {
 		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
 	}
-	if len(a.Instead) > 0 && a.machine.Target.OS == "windows" {
+	if len(a.Conflicts) > 0 && a.machine.Target.OS == "windows" {
 		return nil, Unsupported("", "only systemd keeps a service from starting in place of another one", "")
 	}
 	if a.Environment != nil {

@@ -24,7 +24,7 @@ type record struct {
 	Ran bool `json:"ran"`
 	// Disabled reports that the unit was disabled before, and is to be enabled.
 	Disabled bool `json:"disabled,omitempty"`
-	// Stopped are the units of Instead that ran before.
+	// Stopped are the units of Conflicts that ran before.
 	Stopped []string `json:"stopped,omitempty"`
 	// Kept reports that the files have matched all the time, so that no restart is due.
 	Kept bool `json:"kept,omitempty"`
@@ -37,8 +37,8 @@ type record struct {
 }
 
 type oldFile struct {
-	Path    string  `json:"path"`
-	Version version `json:"file"`
+	Path    string    `json:"path"`
+	Version fileState `json:"file"`
 }
 
 func loadRecord(s stateStore, unit string) (*record, error) {

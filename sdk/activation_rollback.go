@@ -85,7 +85,7 @@ func (a *activator) removeEmpty(directories []string) error {
 	for _, directory := range slices.Backward(directories) {
 		info, err := a.files.Lstat(directory)
 		if err == nil && info.Mode.IsDir() {
-			err = a.files.put(directory, version{})
+			err = a.files.put(directory, fileState{})
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // ErrExist: not empty
 			return err

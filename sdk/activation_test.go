@@ -144,7 +144,7 @@ func TestActivationWithABrokenOldConfiguration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeMachine(true, map[string]string{pathA: "old a"})
-		h.disk[pathA] = version{Exists: true, Content: []byte("die old"), Mode: 0o644} // not yet read by the daemon
+		h.disk[pathA] = fileState{Exists: true, Content: []byte("die old"), Mode: 0o644} // not yet read by the daemon
 		_, err := h.run(noCrash(), specs(map[string]string{pathA: "hang"})...)
 		wantError(t, err, pluginv1.CodePrecondition,
 			"not healthy within 1s: it hangs", "the old configuration was restored, but d.service does not run with it either (it ended (failed))")
@@ -343,7 +343,7 @@ func TestActivationCompanions(t *testing.T) {
 func TestActivationWithoutALink(t *testing.T) {
 	t.Parallel()
 	h := newFakeMachine(true, map[string]string{pathA: "old a"})
-	h.disk[pathA] = version{Exists: true, Content: []byte("x"), Mode: fs.ModeSymlink | 0o777}
+	h.disk[pathA] = fileState{Exists: true, Content: []byte("x"), Mode: fs.ModeSymlink | 0o777}
 	w := h.process(noCrash(), specs(map[string]string{pathA: absent})...)
 	_, err := w.plan(t.Context())
 	wantError(t, err, pluginv1.CodePrecondition, "is a link where no file may be")

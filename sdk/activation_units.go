@@ -10,9 +10,9 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// units returns the state of the unit and of the units of Instead, each once. It queries those that seen lacks.
+// units returns the state of the unit and of the units of Conflicts, each once. It queries those that seen lacks.
 func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceState) (machine.ServiceState, []other, error) {
-	names := append([]string{a.Unit}, a.Instead...)
+	names := append([]string{a.Unit}, a.Conflicts...)
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := seen[name]; return ok })
 	states := map[string]machine.ServiceState{}
 	maps.Copy(states, seen)
@@ -27,7 +27,7 @@ func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceSt
 	}
 	var others []other
 	done := []string{cmp.Or(states[a.Unit].ID, a.Unit)}
-	for _, name := range a.Instead {
+	for _, name := range a.Conflicts {
 		if id := cmp.Or(states[name].ID, name); !slices.Contains(done, id) {
 			others, done = append(others, other{id, states[name]}), append(done, id)
 		}
@@ -35,7 +35,7 @@ func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceSt
 	return states[a.Unit], others, nil
 }
 
-// offDropIns returns the drop-ins that keep the units of Instead from starting, and the drop-ins of the unit itself, which are to
+// offDropIns returns the drop-ins that keep the units of Conflicts from starting, and the drop-ins of the unit itself, which are to
 // be removed.
 func (a *activator) offDropIns(o observation) ([]FileSpec, error) {
 	if a.machine.Target.OS == "windows" {
@@ -78,7 +78,7 @@ func (a *activator) offDropIn(unit string) FileSpec {
 // assignment in a drop-in resets the conditions of all before it.
 func offPath(unit string) string { return dropInPath(unit, "zz-machineadm-off") }
 
-// stopOthers stops the units of Instead, and records those that ran.
+// stopOthers stops the units of Conflicts, and records those that ran.
 func (a *activator) stopOthers(ctx context.Context, p Progress, o observation) error {
 	for _, other := range o.others {
 		if !other.runs() {
@@ -112,7 +112,7 @@ func (a *activator) enable(ctx context.Context, p Progress) error {
 	return explained(ctx, a.machine, a.services, a.Unit, err)
 }
 
-// startOthers starts the units of Instead that ran, and returns the outcome in words. One that does not start again is no
+// startOthers starts the units of Conflicts that ran, and returns the outcome in words. One that does not start again is no
 // error.
 func (a *activator) startOthers(ctx context.Context, r *record) (string, error) {
 	outcome := ""

@@ -15,7 +15,7 @@ import (
 
 func insteadOfOld() sdk.Activation {
 	return sdk.Activation{
-		Unit: "new.service", Instead: []string{"old.service", "absent.service", "off.service"}, Enable: true,
+		Unit: "new.service", Conflicts: []string{"old.service", "absent.service", "off.service"}, Enable: true,
 		Files: []sdk.FileSpec{{Path: "/etc/new.conf", Content: []byte("x\n"), Mode: 0o644}},
 	}
 }
@@ -77,7 +77,7 @@ func TestActivationClaimsUnits(t *testing.T) {
 	own := running()
 	own.ID = "new.service"
 	a := insteadOfOld()
-	a.Instead = []string{"alias.service", "old.service", "own.service", "absent.service"}
+	a.Conflicts = []string{"alias.service", "old.service", "own.service", "absent.service"}
 	a.Seen = map[string]machine.ServiceState{"own.service": own, "old.service": old}
 	_, err := sdk.Activate(t.Context(), f.Machine, a)
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrStopped is the cause with which Stop cancels the context of an interruptible change.
-var ErrStopped = errors.New("stopped by the host")
+var ErrStopped = errors.New("stopped by machineadm")
 
 // Apply implements pluginv1.Configurator. It plans again from the current state, so that it can be repeated after a crash at
 // any point.

@@ -17,7 +17,7 @@ const (
 
 // difference describes a change of a file: mode and owner, then a unified diff. The diff is left out where one side is not
 // readable by everyone, not text or too large.
-func difference(path string, have, want version, sensitive bool) string {
+func difference(path string, have, want fileState, sensitive bool) string {
 	text := ""
 	if have.Exists && want.Exists {
 		if have.otherMode(want) {
@@ -43,7 +43,7 @@ func difference(path string, have, want version, sensitive bool) string {
 	return text + udiff.Unified(from, to, string(have.Content), string(want.Content))
 }
 
-func (v version) showable() bool {
+func (v fileState) showable() bool {
 	if !v.Exists {
 		return true
 	}

@@ -170,11 +170,11 @@ func environmentPath(unit string) string { return "environment of " + unit }
 // separator separates entries, which cannot contain it.
 const separator = "\x00"
 
-func joined(entries []string) version {
-	return version{Exists: len(entries) > 0, Content: []byte(strings.Join(entries, separator)), UID: -1, GID: -1}
+func joined(entries []string) fileState {
+	return fileState{Exists: len(entries) > 0, Content: []byte(strings.Join(entries, separator)), UID: -1, GID: -1}
 }
 
-func (v version) entries() []string {
+func (v fileState) entries() []string {
 	if !v.Exists {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (w withEnvironment) Lstat(name string) (machine.Info, error) {
 	return w.files.Lstat(name)
 }
 
-func (w withEnvironment) read(path string) (version, error) {
+func (w withEnvironment) read(path string) (fileState, error) {
 	if path != environmentPath(w.unit) {
 		return w.files.read(path)
 	}
@@ -197,7 +197,7 @@ func (w withEnvironment) read(path string) (version, error) {
 	return joined(entries), err
 }
 
-func (w withEnvironment) put(path string, want version) error {
+func (w withEnvironment) put(path string, want fileState) error {
 	if path != environmentPath(w.unit) {
 		return w.files.put(path, want)
 	}

@@ -93,19 +93,19 @@ func (s FileSpec) check() error {
 	return nil
 }
 
-// wanted is the version that takes the place of have.
-func (s FileSpec) wanted(have version) (version, error) {
+// wanted is the state that takes the place of have.
+func (s FileSpec) wanted(have fileState) (fileState, error) {
 	if !s.Absent && s.Mode == 0 && (!have.Exists || have.Mode.Perm() != 0) {
-		return version{}, fmt.Errorf("file %s: %w: its mode is missing", s.Path, fs.ErrInvalid)
+		return fileState{}, fmt.Errorf("file %s: %w: its mode is missing", s.Path, fs.ErrInvalid)
 	}
-	return s.version(), nil
+	return s.fileState(), nil
 }
 
-func (s FileSpec) version() version {
+func (s FileSpec) fileState() fileState {
 	if s.Absent {
-		return version{}
+		return fileState{}
 	}
-	v := version{Exists: true, Content: bytes.Clone(s.Content), Mode: s.Mode, UID: -1, GID: -1}
+	v := fileState{Exists: true, Content: bytes.Clone(s.Content), Mode: s.Mode, UID: -1, GID: -1}
 	if s.Owner != nil {
 		v.UID, v.GID = s.Owner.UID, s.Owner.GID
 	}
@@ -174,7 +174,7 @@ func fileChange(m Machine, f files, spec FileSpec) (*Change, error) {
 	}), nil
 }
 
-func fileSummary(path string, have, want version) string {
+func fileSummary(path string, have, want fileState) string {
 	switch {
 	case !have.Exists:
 		return "create " + path
@@ -205,13 +205,13 @@ func absence(m Machine, f files, path string) (*Change, error) {
 		return nil, err
 	}
 	change := &Change{ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n"}
-	change.ofFiles(m, func(context.Context) error { return f.put(path, version{}) })
+	change.ofFiles(m, func(context.Context) error { return f.put(path, fileState{}) })
 	if info.Mode.IsRegular() {
 		have, err := f.read(path)
 		if err != nil {
 			return nil, err
 		}
-		change.Diff = difference(path, have, version{}, false)
+		change.Diff = difference(path, have, fileState{}, false)
 	}
 	return change, nil
 }

@@ -67,24 +67,24 @@ func (v RegistryValue) claim(m Machine) {
 	m.Claim("registry:"+v.path(), "", value...)
 }
 
-func (v RegistryValue) version() version {
+func (v RegistryValue) fileState() fileState {
 	if v.Absent {
-		return version{}
+		return fileState{}
 	}
 	return registryVersion(v.Data)
 }
 
 // registryVersion has the type, in four bytes, and the data as its content.
-func registryVersion(d machine.RegistryData) version {
+func registryVersion(d machine.RegistryData) fileState {
 	content := append(binary.LittleEndian.AppendUint32(nil, uint32(d.Type)), d.Bytes...)
-	return version{Exists: true, Content: content, UID: -1, GID: -1}
+	return fileState{Exists: true, Content: content, UID: -1, GID: -1}
 }
 
-func (v version) registryData() machine.RegistryData {
+func (v fileState) registryData() machine.RegistryData {
 	return machine.RegistryData{Type: machine.RegistryType(binary.LittleEndian.Uint32(v.Content)), Bytes: v.Content[4:]}
 }
 
-func (v version) registryText() string {
+func (v fileState) registryText() string {
 	if !v.Exists {
 		return "absent"
 	}
@@ -115,19 +115,19 @@ func (w withRegistry) Lstat(path string) (machine.Info, error) {
 	return w.files.Lstat(path)
 }
 
-func (w withRegistry) read(path string) (version, error) {
+func (w withRegistry) read(path string) (fileState, error) {
 	key, name, ok := registryPath(path)
 	if !ok {
 		return w.files.read(path)
 	}
 	data, err := w.registry.Value(key, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return version{}, nil
+		return fileState{}, nil
 	}
 	return registryVersion(data), err
 }
 
-func (w withRegistry) put(path string, want version) error {
+func (w withRegistry) put(path string, want fileState) error {
 	key, name, ok := registryPath(path)
 	switch {
 	case !ok:

@@ -49,7 +49,7 @@ func configured() sdk.FileSpec {
 func activation(ctx context.Context, m machine.Machine) (sdk.Plan, error) {
 	var plan sdk.Plan
 	changes, err := sdk.Activate(ctx, m, sdk.Activation{
-		Unit: "d.service", Instead: []string{"e.service"}, Enable: true, Files: []sdk.FileSpec{configured()},
+		Unit: "d.service", Conflicts: []string{"e.service"}, Enable: true, Files: []sdk.FileSpec{configured()},
 		Check: func(context.Context, machine.Machine, map[string]string) error { return nil },
 	})
 	plan.Add(changes...)

@@ -36,14 +36,14 @@ func eachSuite(t *testing.T, test func(*testing.T, node)) {
 	}
 }
 
-// TestInstead: exactly one of two daemons runs, whatever the result of the activation, and whatever starts the other one.
-func TestInstead(t *testing.T) {
+// TestConflicts: exactly one of two daemons runs, whatever the result of the activation, and whatever starts the other one.
+func TestConflicts(t *testing.T) {
 	t.Parallel()
 	eachSuite(t, func(t *testing.T, n node) {
 		n.MustExec(t, "systemctl", "enable", "--now", "old.service")
 		want := request{
 			Unit: "new.service", Enable: true, Config: "bad\n",
-			Instead: []string{"old.service", "old-alias.service", "new-alias.service", "absent.service"},
+			Conflicts: []string{"old.service", "old-alias.service", "new-alias.service", "absent.service"},
 		}
 		both := []string{"new.service", "old.service"}
 		const configuration = "find /etc/systemd/system | sort"
@@ -78,14 +78,14 @@ func TestInstead(t *testing.T) {
 
 		// A unit that others want, and a foreign mask.
 		n.MustExec(t, "systemctl", "mask", "lines.service")
-		want.Config, want.Instead = "good, and more\n", append(want.Instead, "wanted.service", "lines.service")
+		want.Config, want.Conflicts = "good, and more\n", append(want.Conflicts, "wanted.service", "lines.service")
 		require.Empty(t, n.do(t, want).Error)
 		require.NoError(t, n.Reboot(t.Context()))
 		alone()
 		assert.Equal(t, "inactive masked", n.say(t, "is-active", "wanted.service")+" "+n.say(t, "is-enabled", "lines.service"))
 
 		// Back again.
-		back := request{Unit: "old-alias.service", Instead: []string{"new.service"}, Config: "good\n"}
+		back := request{Unit: "old-alias.service", Conflicts: []string{"new.service"}, Config: "good\n"}
 		a = n.do(t, back)
 		require.Empty(t, a.Error)
 		require.Len(t, a.Changes, 1)
@@ -97,14 +97,14 @@ func TestInstead(t *testing.T) {
 	})
 }
 
-// TestInsteadInAnImage: systemd itself interprets the links and drop-ins of an image.
-func TestInsteadInAnImage(t *testing.T) {
+// TestConflictsInAnImage: systemd itself interprets the links and drop-ins of an image.
+func TestConflictsInAnImage(t *testing.T) {
 	t.Parallel()
 	n := boot(t, nodes.Bookworm, daemons())
 	const image, off = "/srv/image", "/etc/systemd/system/old.service.d/zz-machineadm-off.conf"
 	n.MustExec(t, "sh", "-c", "mkdir -p "+image+units+" && cp "+units+"old.service "+units+"new.service "+image+units+
 		" && systemctl --root="+image+" enable old.service")
-	want := request{Root: image, Unit: "new.service", Instead: []string{"old.service"}, Enable: true, Config: "good\n"}
+	want := request{Root: image, Unit: "new.service", Conflicts: []string{"old.service"}, Enable: true, Config: "good\n"}
 	require.Equal(t, []string{"create " + off, "create " + config, "enable new.service", "run new.service with its configuration"},
 		n.do(t, want).Changes)
 	assert.Equal(t, "enabled enabled", n.say(t, "--root="+image, "is-enabled", "new.service", "old.service"))

@@ -35,12 +35,12 @@ func TestMain(m *testing.M) {
 
 // request is a task of the program: one activation, or a query of units.
 type request struct {
-	Root    string
-	States  []string
-	Unit    string
-	Instead []string
-	Enable  bool
-	Config  string
+	Root      string
+	States    []string
+	Unit      string
+	Conflicts []string
+	Enable    bool
+	Config    string
 	// Mask is a unit that is masked when the activation reports this text.
 	Mask, When string
 }
@@ -78,7 +78,7 @@ func onNode(state, given string) error {
 
 func (a *answer) activate(m machine.Machine, r request) error {
 	changes, err := sdk.Activate(context.Background(), m, sdk.Activation{
-		Unit: r.Unit, Instead: r.Instead, Enable: r.Enable,
+		Unit: r.Unit, Conflicts: r.Conflicts, Enable: r.Enable,
 		Files: []sdk.FileSpec{{Path: config, Content: []byte(r.Config), Mode: 0o644}},
 	})
 	if err != nil {

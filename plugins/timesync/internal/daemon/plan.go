@@ -81,7 +81,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 		Unit: d.Unit, Seen: d.States, Enable: true, Files: d.Files, Registry: d.Registry, Check: d.Check, Healthy: d.Healthy,
 	}
 	if want.DisableOthers {
-		a.Instead = Units()
+		a.Conflicts = Units()
 	}
 	var progress sdk.Progress // of the activation, whose Check has none
 	if len(want.Asked()) > 0 {

@@ -13,8 +13,8 @@ import (
 // modeBits are the mode bits that a file can have.
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// version is the state of a file; the zero value means absent.
-type version struct {
+// fileState is the state of a file; the zero value means absent.
+type fileState struct {
 	Exists  bool        `json:"exists"`
 	Content []byte      `json:"content,omitempty"`
 	Mode    fs.FileMode `json:"mode,omitempty"`
@@ -23,8 +23,8 @@ type version struct {
 	GID int `json:"gid"`
 }
 
-// matches reports whether the current version is as desired.
-func (v version) matches(want version) bool {
+// matches reports whether the current state is as desired.
+func (v fileState) matches(want fileState) bool {
 	if !v.Exists || !want.Exists {
 		return v.Exists == want.Exists
 	}
@@ -32,7 +32,7 @@ func (v version) matches(want version) bool {
 }
 
 // otherMode compares modes. On Windows they only show whether others have access.
-func (v version) otherMode(want version) bool {
+func (v fileState) otherMode(want fileState) bool {
 	if v.UID >= 0 {
 		return v.Mode != want.Mode
 	}
@@ -41,16 +41,16 @@ func (v version) otherMode(want version) bool {
 
 func private(mode fs.FileMode) bool { return mode != 0 && mode&0o007 == 0 }
 
-func (v version) otherOwner(want version) bool {
+func (v fileState) otherOwner(want fileState) bool {
 	return v.UID >= 0 && (want.UID >= 0 && v.UID != want.UID || want.GID >= 0 && v.GID != want.GID)
 }
 
 // files is the part of the file system that the ready-made changes use.
 type files interface {
-	// read returns the version of a file. Links are followed.
-	read(path string) (version, error)
+	// read returns the state of a file. Links are followed.
+	read(path string) (fileState, error)
 	// put writes or removes a file, in one step.
-	put(path string, want version) error
+	put(path string, want fileState) error
 	// permit returns a Precondition if a change of a file would reach one of these directories, or one that no plugin changes.
 	permit(path string, outside []string) error
 	Lstat(name string) (machine.Info, error)
@@ -59,28 +59,28 @@ type files interface {
 type disk struct{ *machine.FS }
 
 // read refuses anything but a regular file with a Precondition: the plugin must not replace it.
-func (d disk) read(path string) (version, error) {
+func (d disk) read(path string) (fileState, error) {
 	info, err := d.Stat(path)
 	if err == nil && !info.Mode.IsRegular() {
-		return version{}, Precondition(path+" is not a regular file", "move it away, then run again")
+		return fileState{}, Precondition(path+" is not a regular file", "move it away, then run again")
 	}
 	var content []byte
 	if err == nil {
 		content, err = d.ReadFile(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // also if it was removed since Stat
-		return version{}, nil
+		return fileState{}, nil
 	}
 	if err != nil {
-		return version{}, fmt.Errorf("read a file: %w", err)
+		return fileState{}, fmt.Errorf("read a file: %w", err)
 	}
-	return version{Exists: true, Content: content, Mode: info.Mode & modeBits, UID: info.UID, GID: info.GID}, nil
+	return fileState{Exists: true, Content: content, Mode: info.Mode & modeBits, UID: info.UID, GID: info.GID}, nil
 }
 
 // permit checks the path that a write reaches, because a link of the machine can lead anywhere.
 func (d disk) permit(path string, outside []string) error { return permit(d.FS, path, outside) }
 
-func (d disk) put(path string, want version) error {
+func (d disk) put(path string, want fileState) error {
 	at := path
 	if !want.Exists { // a link itself is removed
 		at = filepath.Dir(path)

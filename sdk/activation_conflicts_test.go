@@ -63,7 +63,7 @@ func TestActivationInsteadOfAnotherRolledBack(t *testing.T) {
 			h.others[otherUnit] = machine.ServiceState{ID: otherUnit, Exists: true, Masked: true, Active: "active"}
 		}, "but e.service could not be started again (e.service is masked: it cannot be started)"},
 		"no longer healthy": {func(h *fakeMachine) {
-			h.disk[pathA] = version{Exists: true, Content: []byte("die"), Mode: 0o644}
+			h.disk[pathA] = fileState{Exists: true, Content: []byte("die"), Mode: 0o644}
 		}, "d.service does not run with it either (it ended (failed)), and e.service runs again"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestActivationTakesOverMeanwhile(t *testing.T) {
 					break
 				}
 				resumed := len(h.store) > 0
-				h.disk[offPath("d.service")] = version{Exists: true, Content: []byte("x"), Mode: 0o644}
+				h.disk[offPath("d.service")] = fileState{Exists: true, Content: []byte("x"), Mode: 0o644}
 				h.daemon.reloads = 0
 				_, err := h.run(noCrash(), specs(map[string]string{pathA: content})...)
 				want := map[string]string{pathA: "new"}
