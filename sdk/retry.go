@@ -3,10 +3,10 @@ package sdk
 import (
 	"context"
 	"math/rand/v2"
-	"net"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/netfault"
 )
 
 // The pauses between two tries: they double from the first to the longest, each shorter by up to a tenth at random. None is longer
@@ -50,7 +50,7 @@ func retrying(ctx context.Context, most time.Duration, try func() error) error {
 // unreachable classifies an error on the way to a source. A name that is not resolved can pass: it may not be published yet,
 // or the machine, which boots, has no name servers yet.
 func unreachable(ctx context.Context, err error) error {
-	if _, known := asContract(err); !known && is[*net.DNSError](err) {
+	if _, known := asContract(err); !known && netfault.Is(err, netfault.Name) {
 		return Retry(0, err.Error())
 	}
 	return classify(ctx, err)

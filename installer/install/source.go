@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
 	"github.com/machineadm/machineadm/internal/httpclient"
+	"github.com/machineadm/machineadm/internal/netfault"
 )
 
 // stall is the time without a byte after which a transfer fails.
@@ -174,7 +174,7 @@ func (b *body) failure(err error) *Error {
 	if refused, ok := errors.AsType[*httpclient.RedirectError](err); ok {
 		return b.source.failure(b.file, refused.Error(), false)
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+	if netfault.Is(err, netfault.Certificate) {
 		failed := b.source.failure(b.file, err.Error(), false)
 		failed.Remedy = "correct the certificate of the server, or the trusted certificates or the clock of this machine"
 		return failed

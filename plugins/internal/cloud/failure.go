@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/netfault"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -116,32 +117,28 @@ func (x *exchange) failure(err error) error {
 	}
 	known, isKnown := errors.AsType[*pluginv1.Error](err)
 	certificate, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	name, isName := errors.AsType[*net.DNSError](err)
-	operation, isOperation := errors.AsType[*net.OpError](err)
-	timed, isTimed := errors.AsType[net.Error](err)
 	errno, isErrno := errors.AsType[syscall.Errno](err)
 	_, isHeader := errors.AsType[textproto.ProtocolError](err) // a header that ends within a line
-	_, isRecord := errors.AsType[tls.RecordHeaderError](err)
 	retry := func(reason string) error { return sdk.Retry(0, x.server()+" cannot be reached: "+reason) }
 	switch {
 	case isKnown:
 		return known
 	case isCertificate:
 		return x.certificate(certificate)
-	case isName && name.IsNotFound:
+	case netfault.Is(err, netfault.UnknownName):
 		return retry("the name has no address")
-	case isName:
+	case netfault.Is(err, netfault.Name):
 		return retry("the name servers of this machine do not answer")
-	case isRecord, errors.Is(err, http.ErrSchemeMismatch):
+	case netfault.Is(err, netfault.NoTLS):
 		return sdk.Precondition(x.server()+" does not answer by TLS", "check the port, and that the server supports https")
-	case isOperation && (operation.Op == "remote error" || operation.Op == "local error"), strings.HasPrefix(err.Error(), "tls: "):
+	case netfault.Is(err, netfault.Handshake), strings.HasPrefix(err.Error(), "tls: "):
 		return sdk.Precondition(fmt.Sprintf("%s ends the TLS handshake: %v", x.server(), operationError(err)),
 			"check the versions of TLS of the server, and whether it asks for a client certificate")
-	case isTimed && timed.Timeout():
+	case netfault.Is(err, netfault.Timeout):
 		return retry("no answer in time")
 	case isErrno:
 		return retry(errno.Error())
-	case isOperation, isHeader, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case netfault.Is(err, netfault.Connection), isHeader, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return retry("the connection ended before an answer")
 	}
 	return sdk.Precondition(x.server()+" does not answer by HTTP, or its headers are larger than 64 KiB", "check that this is the right server and port")

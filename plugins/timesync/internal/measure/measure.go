@@ -13,6 +13,7 @@ import (
 
 	"github.com/beevik/ntp"
 
+	"github.com/machineadm/machineadm/internal/netfault"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
 
@@ -97,7 +98,7 @@ func (c Client) ask(ctx context.Context, source settings.Source) Answer {
 }
 
 func unresolved(err error) error {
-	if failure, ok := errors.AsType[*net.DNSError](err); ok && failure.IsNotFound {
+	if netfault.Is(err, netfault.UnknownName) {
 		return errors.New("the name does not exist in DNS; correct it, or add it to DNS or /etc/hosts")
 	}
 	return fmt.Errorf("the name cannot be resolved; check the DNS servers of this machine (%w)", err)
@@ -144,7 +145,6 @@ func refused(r *ntp.Response) error {
 
 // explained says what an error means. The errors of the library quote no key.
 func explained(ctx context.Context, err error, key bool) error {
-	var network net.Error
 	switch {
 	case err == nil:
 		return nil
@@ -152,10 +152,10 @@ func explained(ctx context.Context, err error, key bool) error {
 		return ctx.Err()
 	case errors.Is(err, ntp.ErrAuthFailed), errors.Is(err, ntp.ErrAuthNAK):
 		return errors.New("it does not accept the key; compare id, type and value with the server's")
-	case key && (errors.Is(err, net.ErrClosed) || errors.As(err, &network) && network.Timeout()):
+	case key && (errors.Is(err, net.ErrClosed) || netfault.Is(err, netfault.Timeout)):
 		return fmt.Errorf("no answer within %v; compare id, type and value of the key with the server's, because chronyd does not "+
 			"answer a wrong key; check the address and whether UDP port 123 is open", timeout)
-	case errors.Is(err, net.ErrClosed), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, net.ErrClosed), netfault.Is(err, netfault.Timeout):
 		return fmt.Errorf("no answer within %v; check the address and whether UDP port 123 is open", timeout)
 	case strings.Contains(err.Error(), "refused"):
 		return errors.New("nothing listens on UDP port 123 there; check the address and the server")

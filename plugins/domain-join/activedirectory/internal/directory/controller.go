@@ -9,6 +9,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+
+	"github.com/machineadm/machineadm/internal/netfault"
 )
 
 // candidates is how many controllers are tried at most.
@@ -73,7 +75,7 @@ func listed(ctx context.Context, below string) ([]string, error) {
 	if errors.As(err, &failure) && failure.IsTimeout && ctx.Err() == nil {
 		_, records, err = resolver("tcp").LookupSRV(ctx, "ldap", "tcp", below)
 	}
-	if errors.As(err, &failure) && failure.IsNotFound {
+	if netfault.Is(err, netfault.UnknownName) {
 		return nil, ErrNoController
 	}
 	if err != nil {

@@ -1,7 +1,6 @@
 package linuxjoin
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-ldap/ldap/v3"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/netfault"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/directory"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 	"github.com/machineadm/machineadm/sdk"
@@ -133,25 +133,18 @@ func explain(err error, doing, field string) error {
 		return sdk.Retry(retryAfter, doing+": "+err.Error())
 	case errors.Is(err, directory.ErrReadOnly):
 		return refused(reason{err.Error(), "name a writable one in spec.servers"}, nil)
-	case certificate(err):
+	case netfault.Is(err, netfault.Certificate):
 		field = "spec.ca"
 	}
-	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
+	expired := netfault.Is(err, netfault.Expired)
 	err = sdk.At(fmt.Errorf("%s: %w", doing, err), field)
-	if invalid.Reason == x509.Expired {
+	if expired {
 		err = sdk.Needs(err, "clock:")
 	}
 	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code == pluginv1.CodeInternal {
 		return sdk.Retry(retryAfter, e.Message) // a reply that is unreadable: no defect of the plugin
 	}
 	return err
-}
-
-func certificate(err error) bool {
-	var invalid x509.CertificateInvalidError
-	var unknown x509.UnknownAuthorityError
-	var name x509.HostnameError
-	return errors.As(err, &invalid) || errors.As(err, &unknown) || errors.As(err, &name)
 }
 
 // refuses reports whether the domain has no such account or not with this secret, as opposed to a failure that says nothing.
