@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -201,12 +200,4 @@ func IsReference(apiVersion, kind string) bool {
 func Key(chain string, text []byte) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", chain, text))
 	return hex.EncodeToString(sum[:])
-}
-
-// Chain returns the names of a document and of those that it came from, outermost first.
-func Chain(above, kind, name string) string {
-	if err := naming.ValidKind(kind); err != nil || above == "" {
-		return kind + "/" + name
-	}
-	return above + " > " + kind + "/" + name
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
@@ -13,7 +15,6 @@ import (
 type exitError struct {
 	code          int
 	message, hint string
-	usage         bool // the hint is the help of the command
 }
 
 // Error returns the message.
@@ -26,9 +27,8 @@ func (e *exitError) show(s streams) {
 	}
 }
 
-func usage(message string) error {
-	return &exitError{code: report.ExitUsage, message: message, usage: true}
-}
+// usage returns an error of the command line, whose hint is the help of the command.
+func usage(message string) error { return &report.Error{Code: report.CodeUsage, Message: message} }
 
 // fail writes an error that a session reports beside its result.
 func (s streams) fail(e *report.Error) { (&exitError{message: e.Message, hint: e.Hint}).show(s) }
@@ -38,13 +38,17 @@ func (s streams) note(line string) {
 	_, _ = io.WriteString(s.err, words.Escape(line)+"\n") // standard error is the last resort
 }
 
-// ofSession returns the exit of an error of a session, which without a hint concerns a flag.
-func ofSession(err error) (*exitError, bool) {
-	e, ok := errors.AsType[*report.Error](err)
-	if !ok {
-		return nil, false
+// exitOf returns the exit of an error of a command.
+func exitOf(c *cobra.Command, err error) *exitError {
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit
 	}
-	return &exitError{
-		code: report.ExitCode(e.Code), message: e.Message, hint: e.Hint, usage: e.Code == report.CodeUsage && e.Hint == "",
-	}, true
+	e, ok := errors.AsType[*report.Error](err)
+	switch {
+	case !ok: // unexpected, such as a write error on standard output
+		return &exitError{code: report.ExitFailed, message: err.Error()}
+	case e.Code == report.CodeUsage && e.Hint == "":
+		return &exitError{code: report.ExitUsage, message: e.Message, hint: "see " + c.CommandPath() + " --help"}
+	}
+	return &exitError{code: report.ExitCode(e.Code), message: e.Message, hint: e.Hint}
 }

@@ -57,9 +57,9 @@ func ofKubeadm() []*cobra.Command {
 		"reset": "a KubernetesNode document makes a machine a node, and kubeadm reset undoes that",
 	} {
 		out = append(out, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-			return &exitError{
-				code: report.ExitUsage, message: fmt.Sprintf("machineadm has no command %q: %s", name, instead),
-				hint: "machineadm explain KubernetesNode shows its fields; machineadm apply --path FILE applies the stream",
+			return &report.Error{
+				Code: report.CodeUsage, Message: fmt.Sprintf("machineadm has no command %q: %s", name, instead),
+				Hint: "machineadm explain KubernetesNode shows its fields; machineadm apply --path FILE applies the stream",
 			}
 		}})
 	}

@@ -66,9 +66,9 @@ func (g *globals) check(given *pflag.FlagSet) error {
 	}
 	for _, dir := range g.pluginDirs { // otherwise the error would be a missing plugin
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
-			return &exitError{
-				code: report.ExitUsage, message: "--plugin-dir " + strconv.Quote(dir) + " is not a directory",
-				hint: "create it, or give the directory that contains the plugins",
+			return &report.Error{
+				Code: report.CodeUsage, Message: "--plugin-dir " + strconv.Quote(dir) + " is not a directory",
+				Hint: "create it, or give the directory that contains the plugins",
 			}
 		}
 	}

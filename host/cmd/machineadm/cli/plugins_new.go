@@ -60,7 +60,7 @@ func pluginsNew(s streams, o skeleton.Options, dir string) error {
 	}
 	if err := skeleton.Write(dir, files); err != nil {
 		if unusable, ok := errors.AsType[*skeleton.PathError](err); ok {
-			return &exitError{code: report.ExitUsage, message: unusable.Error(), hint: "name another directory with --dir"}
+			return &report.Error{Code: report.CodeUsage, Message: unusable.Error(), Hint: "name another directory with --dir"}
 		}
 		return &exitError{code: report.ExitFailed, message: err.Error(), hint: "free space, or name another directory with --dir; nothing was left behind"}
 	}

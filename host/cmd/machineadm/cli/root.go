@@ -4,7 +4,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,13 +41,7 @@ func Execute(ctx context.Context, args []string, s streams) int {
 	if err == nil || brokenPipe(err) { // head has what it wants
 		return report.ExitOK
 	}
-	exit, ok := ofSession(err)
-	if !ok && !errors.As(err, &exit) { // unexpected, such as a write error on standard output
-		exit = &exitError{code: report.ExitFailed, message: err.Error()}
-	}
-	if exit.usage {
-		exit.hint = "see " + c.CommandPath() + " --help"
-	}
+	exit := exitOf(c, err)
 	exit.show(s)
 	return exit.code
 }
