@@ -85,16 +85,17 @@ const (
 
 // Report is the report of one run.
 type Report struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	RunID      string    `json:"runID"`
-	Generation string    `json:"generation,omitempty"` // keyed digest of the stream, in hex
-	BootID     string    `json:"bootID,omitempty"`
-	UptimeMs   int64     `json:"uptimeMs,omitempty"` // from the boot to StartedAt; 0 if unknown
-	StartedAt  time.Time `json:"startedAt"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
-	Outcome    Outcome   `json:"outcome"`
-	ExitCode   int       `json:"exitCode"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	RunID      string `json:"runID"`
+	// StreamDigest is the keyed digest of the stream, in hex. Its name in JSON is of the first reports.
+	StreamDigest string    `json:"generation,omitempty"`
+	BootID       string    `json:"bootID,omitempty"`
+	UptimeMs     int64     `json:"uptimeMs,omitempty"` // from the boot to StartedAt; 0 if unknown
+	StartedAt    time.Time `json:"startedAt"`
+	FinishedAt   time.Time `json:"finishedAt,omitzero"`
+	Outcome      Outcome   `json:"outcome"`
+	ExitCode     int       `json:"exitCode"`
 	// Phase is the value of --phase; Root is the image root, empty for the live machine.
 	Phase string `json:"phase,omitempty"`
 	Root  string `json:"root,omitempty"`
@@ -126,12 +127,13 @@ type Reboot struct {
 
 // Host is the prepared machine or image.
 type Host struct {
-	Hostname   string `json:"hostname,omitempty"`
-	OS         string `json:"os"`
-	OSVersion  string `json:"osVersion,omitempty"`
-	Arch       string `json:"arch"`
-	Kernel     string `json:"kernel,omitempty"`
-	Machineadm string `json:"machineadm"`
+	Hostname string `json:"hostname,omitempty"`
+	// Distribution is such as debian. Its name in JSON is of the first reports.
+	Distribution string `json:"os"`
+	OSVersion    string `json:"osVersion,omitempty"`
+	Arch         string `json:"arch"`
+	Kernel       string `json:"kernel,omitempty"`
+	Machineadm   string `json:"machineadm"`
 }
 
 // Document is one document of the stream.

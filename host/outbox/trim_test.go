@@ -24,9 +24,9 @@ func sent() report.Report {
 		return report.Change{ID: id, Summary: "write <" + id + ">", Outcome: report.Changed, DurationMs: 1}
 	}
 	return report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "00112233", Generation: "aabb", BootID: "boot-1",
+		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "00112233", StreamDigest: "aabb", BootID: "boot-1",
 		StartedAt: time.Unix(1, 0).UTC(), FinishedAt: time.Unix(2, 0).UTC(), Outcome: report.RunFailed, ExitCode: 4, Phase: "all",
-		Host:   report.Host{OS: "debian", Arch: "amd64", Machineadm: "v1"},
+		Host:   report.Host{Distribution: "debian", Arch: "amd64", Machineadm: "v1"},
 		Errors: []report.Error{{Code: "Precondition", Message: "it fails\u202e", Document: "Noop/c", Hint: "repair it"}},
 		Documents: []report.Document{
 			{ID: "1", Kind: "Noop", Name: "a", Outcome: report.Changed, Changes: []report.Change{change("1"), change("2")}, Waits: []report.Wait{{Reason: "no route", DurationMs: 1}}},

@@ -66,7 +66,7 @@ func head(outcome report.Outcome, exit int, documents ...report.Document) report
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "0011223344556677", StartedAt: moment(),
 		FinishedAt: moment().Add(4200 * time.Millisecond), Outcome: outcome, ExitCode: exit, Phase: "all",
-		Host:      report.Host{Hostname: "node-1", OS: "debian", Arch: "amd64", Machineadm: "v0.1.0"},
+		Host:      report.Host{Hostname: "node-1", Distribution: "debian", Arch: "amd64", Machineadm: "v0.1.0"},
 		Documents: documents,
 	}
 }

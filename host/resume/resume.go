@@ -57,7 +57,7 @@ func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool)
 	if err != nil || pending == nil {
 		return "", err
 	}
-	if pending.Generation != r.run.Generation {
+	if pending.StreamDigest != r.run.StreamDigest {
 		if complete {
 			return "", r.forget(ctx)
 		}

@@ -39,9 +39,9 @@ func opened(t *testing.T) *state.Store {
 	return store
 }
 
-func aRun(generation, boot string) state.Pending {
+func aRun(streamDigest, boot string) state.Pending {
 	return state.Pending{
-		Generation: generation, BootID: boot, File: "/run/node.yaml", Phase: allPhases, Timeout: time.Minute, Stream: []byte("kind: X\n"),
+		StreamDigest: streamDigest, BootID: boot, File: "/run/node.yaml", Phase: allPhases, Timeout: time.Minute, Stream: []byte("kind: X\n"),
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	if err := r.expander.prune(out); err != nil {
 		return s, err
 	}
-	return out, r.expander.sign()
+	return out, r.expander.updateDigest()
 }
 
 // apply returns the context of one access.
@@ -348,18 +348,18 @@ func (x *expander) keep(key string, data []byte) error {
 	return stateError("keep the stream of a reference", x.deps.Resolved.Keep(key, data))
 }
 
-// sign makes the generation of the run from the stream and the streams of all its references, whenever these were resolved.
-func (x *expander) sign() error {
-	if x.deps.Generation == nil || len(x.sums) == 0 {
+// updateDigest makes the stream digest cover the stream and the streams of all its references, whenever these were resolved.
+func (x *expander) updateDigest() error {
+	if x.deps.StreamDigest == nil || len(x.sums) == 0 {
 		return nil
 	}
 	signed := append(slices.Clone(x.o.Text), 0)
 	for _, id := range slices.Sorted(maps.Keys(x.sums)) {
 		signed = fmt.Appendf(signed, "%s %x\n", id, x.sums[id])
 	}
-	generation, err := x.deps.Generation(signed)
+	streamDigest, err := x.deps.StreamDigest(signed)
 	if err == nil {
-		x.head.Generation = generation
+		x.head.StreamDigest = streamDigest
 	}
 	return stateError("", err)
 }

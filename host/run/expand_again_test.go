@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestExpandInAnyOrder: the generation does not depend on when a document is resolved.
+// TestExpandInAnyOrder: the stream digest does not depend on when a document is resolved.
 func TestExpandInAnyOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -33,9 +33,9 @@ func TestExpandInAnyOrder(t *testing.T) {
 	require.Equal(t, 2, s.calls["u:1"], "it is resolved at its turn")
 	again := w.execute(options)
 	require.Equal(t, 3, s.calls["u:1"], "it is resolved first")
-	assert.Equal(t, late.Generation, again.Generation)
+	assert.Equal(t, late.StreamDigest, again.StreamDigest)
 	s.objects["u:1"], s.objects["u:2"] = s.objects["u:2"], s.objects["u:1"]
-	assert.NotEqual(t, late.Generation, w.execute(options).Generation)
+	assert.NotEqual(t, late.StreamDigest, w.execute(options).StreamDigest)
 }
 
 // TestRebootsWithALateSource: a stream causes no more reboots when the stream of a reference is known late, or changes.
@@ -53,7 +53,7 @@ func TestRebootsWithALateSource(t *testing.T) {
 		w.requests = nil // as the state store does when the boot ID has changed
 		got := w.execute(options)
 		assert.Equal(t, boot, w.reboots)
-		assert.NotEqual(t, first.Generation, got.Generation)
+		assert.NotEqual(t, first.StreamDigest, got.StreamDigest)
 		want := report.ExitReboot
 		if boot > MaxReboots {
 			want = report.ExitDeadline

@@ -47,7 +47,7 @@ func TestExpand(t *testing.T) {
 	assert.Equal(t, "abcdef", strings.Join(applied, ""))
 	assert.Less(t, strings.LastIndex(w.lines(), "plan f"), strings.Index(w.lines(), "apply a"))
 	assert.Empty(t, w.resolved, "what was resolved goes with the success")
-	assert.NotEqual(t, fmt.Sprintf("%x", sha256.Sum256([]byte(stream))), got.Generation)
+	assert.NotEqual(t, fmt.Sprintf("%x", sha256.Sum256([]byte(stream))), got.StreamDigest)
 	plan := w.execute(Options{Mode: ModePlan, Text: []byte(stream)})
 	assert.Equal(t, report.ExitDiffers, plan.ExitCode)
 	assert.Empty(t, w.resolved)
@@ -257,7 +257,7 @@ func TestExpandKeeps(t *testing.T) {
 	resumed := w.execute(Options{Mode: ModeApply, Text: stream, Resumed: true})
 	assert.Equal(t, 1, s.calls["u:1"], "a resumed run fetches nothing")
 	assert.Equal(t, "Unchanged/resolved Failed", outcomes(resumed))
-	assert.Equal(t, got.Generation, resumed.Generation)
+	assert.Equal(t, got.StreamDigest, resumed.StreamDigest)
 
 	for _, status := range []string{"401", "403", "404", "410"} {
 		s.answer = func(string, int) error { return answered(status) }
@@ -275,7 +275,7 @@ func TestExpandKeeps(t *testing.T) {
 	corrected := w.execute(Options{Mode: ModeApply, Text: stream})
 	require.Equal(t, report.ExitOK, corrected.ExitCode)
 	assert.Equal(t, "b", corrected.Documents[1].Name)
-	assert.NotEqual(t, got.Generation, corrected.Generation)
+	assert.NotEqual(t, got.StreamDigest, corrected.StreamDigest)
 	assert.Empty(t, w.resolved)
 }
 

@@ -41,7 +41,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	if err := x.all(ctx, below.docs, &more, x.stage()); err != nil {
 		return res, p.withinLimit(ctx, err)
 	}
-	if err := x.sign(); err != nil {
+	if err := x.updateDigest(); err != nil {
 		return res, err
 	}
 	if len(more.problems) > 0 {

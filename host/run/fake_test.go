@@ -43,7 +43,7 @@ type world struct {
 	fail        bool // every record call from now on
 	sentinel    bool
 	reboots     int
-	counted     string // the generation whose reboots are counted
+	counted     string // the stream digest whose reboots are counted
 	requests    []state.Request
 	keepErr     error       // of Reboots.Keep
 	resume      *fakeResume // nil: none
@@ -161,11 +161,11 @@ func (w fakeReboots) Keep(all []state.Request) error {
 	return nil
 }
 
-func (w fakeReboots) Count(generation string) (int, error) {
-	if w.counted != generation && w.counted != "" {
+func (w fakeReboots) Count(streamDigest string) (int, error) {
+	if w.counted != streamDigest && w.counted != "" {
 		w.reboots = 0
 	}
-	w.counted = generation
+	w.counted = streamDigest
 	w.reboots++
 	w.note("count reboot %d", w.reboots)
 	return w.reboots, nil
@@ -205,7 +205,7 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	}
 	with := Dependencies{
 		Plugins: w, State: w, Sentinel: w, Reboots: fakeReboots{w}, Writes: fakeWrites{w}, Resolved: fakeResolved{w},
-		Generation: func(stream []byte) (string, error) { return fmt.Sprintf("%x", sha256.Sum256(stream)), nil },
+		StreamDigest: func(stream []byte) (string, error) { return fmt.Sprintf("%x", sha256.Sum256(stream)), nil },
 		Observe: func(e Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -230,10 +230,10 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	if w.resume != nil {
 		w.resume.world, with.Resume = w, w.resume
 	}
-	generation, _ := with.Generation(o.Text)
+	streamDigest, _ := with.StreamDigest(o.Text)
 	before := len(w.events)
 	got, details := Execute(ctx, o, with, report.Report{
-		Generation: generation, APIVersion: report.APIVersion, Kind: report.Kind, StartedAt: time.Now().UTC(), Outcome: report.RunRunning,
+		StreamDigest: streamDigest, APIVersion: report.APIVersion, Kind: report.Kind, StartedAt: time.Now().UTC(), Outcome: report.RunRunning,
 		Documents: []report.Document{},
 	})
 	wantValid(w.t, got)

@@ -44,7 +44,7 @@ const MaxReboots = 3
 type Options struct {
 	Mode   Mode
 	Stream *document.Stream
-	Text   []byte // the stream as it was read, which its generation covers
+	Text   []byte // the stream as it was read, which its digest covers
 	// Root is the absolute path of an image root, or of an empty directory for ModeValidate; empty means the live machine.
 	Root   string
 	Target target.Target
@@ -121,7 +121,7 @@ type Reboots interface {
 	// Keep replaces them durably.
 	Keep(requests []state.Request) error
 	// Count counts a reboot for a stream, once in a boot, and returns the number so far.
-	Count(generation string) (int, error)
+	Count(streamDigest string) (int, error)
 	// Forget resets the count.
 	Forget() error
 }
@@ -164,8 +164,8 @@ type Dependencies struct {
 	Resume    Resume   // nil if the run is not live
 	Writes    Writes   // nil if nothing is applied
 	Resolved  Resolved // nil keeps nothing
-	// Generation identifies a stream, see report.Report; nil leaves the generation as it is.
-	Generation func(stream []byte) (string, error)
+	// StreamDigest identifies a stream, see report.Report; nil leaves it as it is.
+	StreamDigest func(stream []byte) (string, error)
 	// Log records decisions; nil discards them.
 	Log *slog.Logger
 	// Observe receives every event, in order. It must not block.

@@ -23,7 +23,7 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 		deps.Observe = func(Event) {}
 	}
 	head.Outcome = report.RunRunning
-	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head, counted: head.Generation}
+	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head, counted: head.StreamDigest}
 	r.times = times{start: head.StartedAt, stages: []stage{{report.StagePrepare, head.StartedAt}}, plans: map[string]time.Duration{}}
 	_, _ = rand.Read(r.claimKey) // never fails: crypto/rand ends the process instead
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)

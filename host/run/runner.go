@@ -23,7 +23,7 @@ type runner struct {
 
 	head     report.Report
 	times    times
-	counted  string // the generation of the stream alone, for which reboots are counted
+	counted  string // the digest of the stream alone, for which reboots are counted
 	docs     []doc
 	results  []result // by index in docs
 	problems problems // of the run and of the stream

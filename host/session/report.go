@@ -29,7 +29,7 @@ func (s *Session) head(phase string) report.Report {
 		RunID: hex.EncodeToString(id), BootID: machine.BootID(s.root), StartedAt: time.Now().UTC(),
 		Outcome: report.RunRunning, Phase: phase, Root: s.image,
 		Host: report.Host{
-			Hostname: s.Target.Hostname, OS: s.Target.Distribution, OSVersion: s.Target.Version,
+			Hostname: s.Target.Hostname, Distribution: s.Target.Distribution, OSVersion: s.Target.Version,
 			Arch: s.Target.Architecture, Kernel: s.Target.Kernel, Machineadm: version.String(),
 		},
 		Documents: []report.Document{},

@@ -44,18 +44,18 @@ func (s *Session) searchAs(kept *state.Pending) {
 	s.kept = kept
 }
 
-// identify sets the generation of an apply, and whether it continues a run of the same stream that waited for this boot. A unit
+// identify sets the stream digest of an apply, and whether it continues a run of the same stream that waited for this boot. A unit
 // of the operating system can apply the stream again, beside the unit that resumes it, and the sources of the first try may be
 // gone.
 func (s *Session) identify(head *report.Report, o *run.Options) (err error) {
 	if s.store == nil || o.Mode != run.ModeApply {
 		return nil
 	}
-	if head.Generation, err = s.store.Generation(o.Text); err != nil {
+	if head.StreamDigest, err = s.store.StreamDigest(o.Text); err != nil {
 		return err
 	}
 	kept, err := s.store.Pending()
-	waited := kept != nil && !kept.Resting && kept.Generation == head.Generation && kept.BootID != head.BootID
+	waited := kept != nil && !kept.Resting && kept.StreamDigest == head.StreamDigest && kept.BootID != head.BootID
 	o.Resumed = o.Resumed || waited
 	return err
 }
@@ -76,7 +76,7 @@ func (s *Session) resume(o run.Options, head report.Report) (*resume.Resume, err
 // pending returns the record that resumes the run.
 func (s *Session) pending(o run.Options, head report.Report) (state.Pending, error) {
 	kept, err := s.search()
-	kept.Generation, kept.BootID, kept.File, kept.Phase = head.Generation, head.BootID, o.Stream.File, head.Phase
+	kept.StreamDigest, kept.BootID, kept.File, kept.Phase = head.StreamDigest, head.BootID, o.Stream.File, head.Phase
 	kept.Timeout, kept.Stream = o.Timeout, o.Text
 	return kept, err
 }

@@ -20,19 +20,19 @@ func TestWhatIsKept(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://user:c4n4ry@now:3128")
 	t.Setenv("PATH", "/srv/bin")
 	s := &Session{o: Options{PluginDirs: []string{"relative"}, PluginsOnPath: true}}
-	kept, err := s.pending(run.Options{Stream: &document.Stream{File: "x"}, Text: []byte("y"), Timeout: time.Hour}, report.Report{Phase: "all", BootID: "b", Generation: "g"})
+	kept, err := s.pending(run.Options{Stream: &document.Stream{File: "x"}, Text: []byte("y"), Timeout: time.Hour}, report.Report{Phase: "all", BootID: "b", StreamDigest: "g"})
 	require.NoError(t, err)
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(here, "relative"), kept.PluginDirs[0])
-	assert.Equal(t, []string{"/srv/bin", "b", "g"}, []string{kept.PluginPath, kept.BootID, kept.Generation})
+	assert.Equal(t, []string{"/srv/bin", "b", "g"}, []string{kept.PluginPath, kept.BootID, kept.StreamDigest})
 	assert.Contains(t, kept.Proxies, "HTTP_PROXY=http://now:3128")
 
 	t.Setenv("PATH", "/usr/bin")
 	store, err := state.Open(t.TempDir(), "machine")
 	require.NoError(t, err)
 	require.NoError(t, store.KeepPending(state.Pending{
-		Generation: "g", BootID: "b", File: "/run/gone.yaml", Phase: "all", Timeout: run.RunTimeout, PluginDirs: []string{"/plugins"}, Stream: []byte("kind: X\n"),
+		StreamDigest: "g", BootID: "b", File: "/run/gone.yaml", Phase: "all", Timeout: run.RunTimeout, PluginDirs: []string{"/plugins"}, Stream: []byte("kind: X\n"),
 		Proxies: []string{"https_proxy=http://kept:3128", "HTTP_PROXY=http://kept:3128"},
 	}))
 	s = &Session{o: Options{Timeout: run.RunTimeout}, store: store}

@@ -149,7 +149,7 @@ func (s *Session) provide(with *run.Dependencies, o run.Options, head report.Rep
 	if err != nil {
 		return err
 	}
-	with.Sentinel, with.Resume, with.Generation = machine.NewSentinel(), kept, s.store.Generation
+	with.Sentinel, with.Resume, with.StreamDigest = machine.NewSentinel(), kept, s.store.StreamDigest
 	return nil
 }
 

@@ -84,19 +84,19 @@ func TestReboots(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	for _, step := range []struct {
-		boot, generation string
-		want             int
+		boot, streamDigest string
+		want               int
 	}{
 		{"1", "a", 1}, {"1", "a", 1}, {"2", "a", 2}, {"3", "a", 3}, {"3", "b", 1}, {"4", "b", 2}, {"5", "a", 1}, {"", "", 0}, {"6", "a", 1},
 	} {
 		r := opened(t, dir, "machine-1").Reboots(step.boot)
-		if step.generation == "" {
+		if step.streamDigest == "" {
 			require.NoError(t, r.Forget())
 			continue
 		}
-		got, err := r.Count(step.generation)
+		got, err := r.Count(step.streamDigest)
 		require.NoError(t, err)
-		assert.Equal(t, step.want, got, "boot %s, stream %s", step.boot, step.generation)
+		assert.Equal(t, step.want, got, "boot %s, stream %s", step.boot, step.streamDigest)
 	}
 	for _, content := range []string{"", "{}", "[1]", `{"count":-1}`, `{"count":"x"}`, `{"requests":[{"document":"a"}]}`} {
 		path := filepath.Join(dir, rebootsFile)

@@ -26,8 +26,8 @@ func TestHistory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, none)
 	for i, c := range []struct {
-		generation string
-		outcome    report.Outcome
+		streamDigest string
+		outcome      report.Outcome
 	}{
 		{"a", report.RunRebootRequired},
 		{"b", report.RunRebootRequired},
@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 	} {
 		r := Reports{RunDir: t.TempDir(), Store: store}
 		require.NoError(t, r.Write(report.Report{
-			APIVersion: report.APIVersion, Kind: report.Kind, RunID: fmt.Sprint("run", i), Generation: c.generation, Outcome: c.outcome,
+			APIVersion: report.APIVersion, Kind: report.Kind, RunID: fmt.Sprint("run", i), StreamDigest: c.streamDigest, Outcome: c.outcome,
 			StartedAt: time.Unix(0, 0),
 		}, nil))
 	}
@@ -60,5 +60,5 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, []string{"run3"}, history(3), "the run before has succeeded")
 	assert.Equal(t, []string{"run1"}, history(1), "the run before is of another stream")
 	assert.Equal(t, []string{"run8"}, history(8), "a run without a generation has no history")
-	assert.Len(t, History(kept, report.Report{RunID: "of an image", Generation: "a"}), 1)
+	assert.Len(t, History(kept, report.Report{RunID: "of an image", StreamDigest: "a"}), 1)
 }

@@ -85,7 +85,7 @@ func History(kept []Kept, run report.Report) []report.Report {
 	at := slices.IndexFunc(kept, func(k Kept) bool { return k.RunID == run.RunID })
 	for _, before := range kept[at+1:] {
 		ended := before.Outcome != report.RunRebootRequired && before.Outcome != report.RunRunning && before.Outcome != report.RunInterrupted
-		if at < 0 || ended || before.Generation != run.Generation || run.Generation == "" {
+		if at < 0 || ended || before.StreamDigest != run.StreamDigest || run.StreamDigest == "" {
 			break
 		}
 		out = append(out, before.Report)

@@ -19,7 +19,7 @@ const (
 	WritesFile = "writes.json"
 
 	machineFile = "machine-id"
-	keyFile     = "generation.key"
+	keyFile     = "generation.key" // of StreamDigest; machines have it
 	choicesFile = "choices.json"
 	rebootsFile = "reboots.json"
 	reportsDir  = "reports"

@@ -15,16 +15,16 @@ const pendingVersion = stateVersion
 
 // Pending is a run that waits for a reboot: its stream, which may have been in /run, and its options. It can contain secrets.
 type Pending struct {
-	Version    int           `json:"version"`
-	Generation string        `json:"generation"`
-	BootID     string        `json:"bootID,omitempty"` // of the boot that must end; empty if the system has none
-	File       string        `json:"file"`             // the stream's name in messages
-	Phase      string        `json:"phase"`
-	Timeout    time.Duration `json:"timeoutNanoseconds"`
-	PluginDirs []string      `json:"pluginDirs,omitempty"`
-	PluginPath string        `json:"pluginPath,omitempty"` // PATH, if plugins are searched on it
-	Proxies    []string      `json:"proxies,omitempty"`    // NAME=VALUE, without users and passwords
-	Stream     []byte        `json:"stream"`
+	Version      int           `json:"version"`
+	StreamDigest string        `json:"generation"`       // the name in records that wait
+	BootID       string        `json:"bootID,omitempty"` // of the boot that must end; empty if the system has none
+	File         string        `json:"file"`             // the stream's name in messages
+	Phase        string        `json:"phase"`
+	Timeout      time.Duration `json:"timeoutNanoseconds"`
+	PluginDirs   []string      `json:"pluginDirs,omitempty"`
+	PluginPath   string        `json:"pluginPath,omitempty"` // PATH, if plugins are searched on it
+	Proxies      []string      `json:"proxies,omitempty"`    // NAME=VALUE, without users and passwords
+	Stream       []byte        `json:"stream"`
 	// Resting means that no boot resumes the run.
 	Resting bool `json:"-"`
 }
@@ -75,7 +75,7 @@ func parsePending(data []byte) (*Pending, error) {
 	switch {
 	case p.Version != pendingVersion:
 		return nil, fmt.Errorf("it has version %d, and this release reads %d", p.Version, pendingVersion)
-	case p.Generation == "", p.File == "", len(p.Stream) == 0, p.Timeout <= 0:
+	case p.StreamDigest == "", p.File == "", len(p.Stream) == 0, p.Timeout <= 0:
 		return nil, errors.New("a part of it is missing")
 	}
 	return &p, nil

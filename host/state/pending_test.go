@@ -14,7 +14,7 @@ const pendingCanary = "c4n4ry-of-a-waiting-run"
 // waiting is a run with every field set.
 func waiting() Pending {
 	return Pending{
-		Resting: true, Version: pendingVersion, Generation: "00112233", BootID: "c0ffee00", File: "/run/node.yaml", Phase: "all", Timeout: time.Hour,
+		Resting: true, Version: pendingVersion, StreamDigest: "00112233", BootID: "c0ffee00", File: "/run/node.yaml", Phase: "all", Timeout: time.Hour,
 		PluginDirs: []string{"/opt/plugins"}, PluginPath: "/usr/bin", Proxies: []string{"HTTP_PROXY=http://proxy:3128"},
 		Stream: []byte("token: {value: " + pendingCanary + "}\xff\r\n"),
 	}

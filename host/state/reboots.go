@@ -15,11 +15,11 @@ type Reboots struct {
 
 // reboots is the format of the file.
 type reboots struct {
-	BootID     string    `json:"bootID,omitempty"` // of Requests
-	Requests   []request `json:"requests,omitempty"`
-	Generation string    `json:"generation,omitempty"` // of Count
-	Count      int       `json:"count,omitempty"`
-	CountedIn  string    `json:"countedIn,omitempty"` // the boot that was counted last
+	BootID       string    `json:"bootID,omitempty"` // of Requests
+	Requests     []request `json:"requests,omitempty"`
+	StreamDigest string    `json:"generation,omitempty"` // of Count
+	Count        int       `json:"count,omitempty"`
+	CountedIn    string    `json:"countedIn,omitempty"` // the boot that was counted last
 }
 
 type request struct {
@@ -76,13 +76,13 @@ func (r *Reboots) Keep(requests []Request) error {
 }
 
 // Count implements run.Reboots. The count starts again with another stream.
-func (r *Reboots) Count(generation string) (int, error) {
+func (r *Reboots) Count(streamDigest string) (int, error) {
 	kept, err := r.load()
 	if err != nil {
 		return 0, err
 	}
-	if kept.Generation != generation {
-		kept.Generation, kept.Count, kept.CountedIn = generation, 0, ""
+	if kept.StreamDigest != streamDigest {
+		kept.StreamDigest, kept.Count, kept.CountedIn = streamDigest, 0, ""
 	}
 	if r.bootID != "" && kept.CountedIn == r.bootID { // the counted reboot has not happened
 		return kept.Count, nil

@@ -24,11 +24,11 @@ func full() report.Report {
 	started := time.Date(2026, 3, 1, 3, 4, 5, 678000000, time.UTC)
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
-		RunID: "0011223344556677", Generation: "00112233445566778899aabbccddeeff", BootID: "c0ffee00-0000-4000-8000-000000000001",
+		RunID: "0011223344556677", StreamDigest: "00112233445566778899aabbccddeeff", BootID: "c0ffee00-0000-4000-8000-000000000001",
 		StartedAt: started, FinishedAt: started.Add(1500 * time.Millisecond),
 		Outcome: report.RunFailed, ExitCode: report.ExitFailed, Phase: "preparation", Root: "/mnt/image", Resume: report.ResumeByHand,
 		Host: report.Host{
-			Hostname: "node-1", OS: "debian", OSVersion: "12", Arch: "amd64", Kernel: "6.1.0-37-amd64", Machineadm: "v0.1.0",
+			Hostname: "node-1", Distribution: "debian", OSVersion: "12", Arch: "amd64", Kernel: "6.1.0-37-amd64", Machineadm: "v0.1.0",
 		},
 		Errors: []report.Error{{
 			Code: "InvalidConfig", Message: "must be a number", Document: "Sysctl/base", Field: `spec.parameters["vm.swappiness"]`,

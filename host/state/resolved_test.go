@@ -42,7 +42,7 @@ func TestResolved(t *testing.T) {
 			assert.Equal(t, mode, info.Mode(), path)
 		}
 	}
-	require.NoError(t, s.KeepPending(Pending{Generation: "g", File: "f", Timeout: 1, Stream: []byte("s")}))
+	require.NoError(t, s.KeepPending(Pending{StreamDigest: "g", File: "f", Timeout: 1, Stream: []byte("s")}))
 	require.NoError(t, r.Only(nil), "a run that waits may need it")
 	require.NoError(t, s.ForgetPending())
 	require.NoError(t, r.Only([]string{two, strings.Repeat("0c", 32)}))

@@ -1,4 +1,4 @@
-// Package state keeps what must outlive the host's process: the lock, the chosen providers, the key of the generation
+// Package state keeps what must outlive the host's process: the lock, the chosen providers, the key of the stream
 // digest, the pending run, the private directories of plugins, and the run reports.
 //
 // State belongs to one machine: Open removes that of another machine-id (a cloned disk image).
@@ -109,10 +109,9 @@ func (s *Store) PluginDir(binary, kind, name string) (string, error) {
 	return dir, nil
 }
 
-// Generation identifies a stream: half of an HMAC-SHA-256 in hex, under a key that never leaves this directory, so that a
-// world-readable report does not help to guess a secret in the stream. A damaged key is replaced, which only changes the
-// generation of a stream.
-func (s *Store) Generation(stream []byte) (string, error) {
+// StreamDigest identifies a stream: half of an HMAC-SHA-256 in hex, under a key that never leaves this directory, so that a
+// world-readable report does not help to guess a secret in the stream. A damaged key is replaced, which only changes the digest.
+func (s *Store) StreamDigest(stream []byte) (string, error) {
 	key, err := os.ReadFile(filepath.Join(s.dir, keyFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", stateError(err)

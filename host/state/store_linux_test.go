@@ -69,7 +69,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 			if err := store.Choose("Sysctl/a", "procfs"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := store.Generation(nil); err != nil {
+			if _, err := store.StreamDigest(nil); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := store.Reboots("boot").Count("generation"); err != nil {
@@ -175,7 +175,7 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	t.Helper()
 	store := &Store{dir: dir}
 	_, opening := Open(dir, "machine-2")
-	_, generation := store.Generation([]byte("stream"))
+	_, streamDigest := store.StreamDigest([]byte("stream"))
 	_, reboot := store.Reboots("boot").Count("generation")
 	_, plugin := store.PluginDir("machineadm-a-plugin-b", "A", "b")
 	_, outbox := OutboxIn(dir).Keep(outgoing(), time.Unix(1, 0))
@@ -184,7 +184,7 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 		release(t, l)
 	}
 	return map[string]error{
-		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot, "outbox": outbox,
+		"open": opening, "generation": streamDigest, "plugin directory": plugin, "lock": lock, "reboot": reboot, "outbox": outbox,
 		"resolved": store.Resolved().Keep(strings.Repeat("0c", 32), nil),
 		"bind":     store.Choose("Sysctl/a", strings.Repeat("a", 63)),
 		"report":   (&Reports{RunDir: dir}).Write(full(), nil),
@@ -259,7 +259,7 @@ func TestFull(t *testing.T) {
 			return err
 		}(),
 		"generation": func() error {
-			_, err := store.Generation([]byte("stream"))
+			_, err := store.StreamDigest([]byte("stream"))
 			return err
 		}(),
 		"outbox": func() error {

@@ -15,7 +15,7 @@ func fill(t *testing.T, store *Store) {
 	if err := store.Choose("Sysctl/base", "procfs"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Generation([]byte("stream")); err != nil {
+	if _, err := store.StreamDigest([]byte("stream")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Reboots("boot").Count("generation"); err != nil {
@@ -57,7 +57,7 @@ func TestStateOfAnotherMachineIsRemoved(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
 			first := opened(t, dir, "machine-1")
 			fill(t, first)
-			generation, err := first.Generation([]byte("stream"))
+			streamDigest, err := first.StreamDigest([]byte("stream"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestStateOfAnotherMachineIsRemoved(t *testing.T) {
 			if choices, err := second.Choices(); err != nil || len(choices) != 0 {
 				t.Errorf("choices %v (%v)", choices, err)
 			}
-			if other, err := second.Generation([]byte("stream")); err != nil || other == generation {
+			if other, err := second.StreamDigest([]byte("stream")); err != nil || other == streamDigest {
 				t.Errorf("the key survived (%v)", err)
 			}
 			if Peek(dir, "machine-2") == nil || Peek(dir, "machine-1") != nil {
@@ -147,19 +147,19 @@ func TestPeekWritesNothing(t *testing.T) {
 	}
 }
 
-func TestGeneration(t *testing.T) {
+func TestStreamDigest(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	name := func(store *Store, stream string) string {
 		t.Helper()
-		generation, err := store.Generation([]byte(stream))
+		streamDigest, err := store.StreamDigest([]byte(stream))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(generation) != 32 || strings.Trim(generation, "0123456789abcdef") != "" {
-			t.Errorf("%q is not 32 hexadecimal digits", generation)
+		if len(streamDigest) != 32 || strings.Trim(streamDigest, "0123456789abcdef") != "" {
+			t.Errorf("%q is not 32 hexadecimal digits", streamDigest)
 		}
-		return generation
+		return streamDigest
 	}
 	store := opened(t, dir, "machine-1")
 	first := name(store, "password: 1234")
@@ -187,11 +187,11 @@ func TestDamagedKeyIsReplaced(t *testing.T) {
 	seen := map[string]bool{}
 	for _, content := range []string{"", "short", strings.Repeat("long", 20)} {
 		write(t, path, content, 0o644)
-		generation, err := store.Generation([]byte("stream"))
-		if err != nil || seen[generation] {
-			t.Errorf("%q (%v)", generation, err)
+		streamDigest, err := store.StreamDigest([]byte("stream"))
+		if err != nil || seen[streamDigest] {
+			t.Errorf("%q (%v)", streamDigest, err)
 		}
-		seen[generation] = true
+		seen[streamDigest] = true
 		info, err := os.Stat(path)
 		if err != nil || info.Size() != 32 || runtime.GOOS != "windows" && info.Mode() != 0o600 {
 			t.Errorf("the key is %v (%v)", info, err)
@@ -201,7 +201,7 @@ func TestDamagedKeyIsReplaced(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := store.Generation([]byte("stream"))
+	_, err := store.StreamDigest([]byte("stream"))
 	wantState(t, err, path)
 }
 

@@ -160,7 +160,7 @@ func prepared(t *testing.T, n *nodes.Node) {
 			t.Errorf("document: %+v", d)
 		}
 	}
-	if r.BootID == "" || r.Generation == "" || r.Host.OS != "debian" {
+	if r.BootID == "" || r.StreamDigest == "" || r.Host.Distribution != "debian" {
 		t.Errorf("report: %+v", r)
 	}
 	for path, mode := range map[string]string{

@@ -1,4 +1,4 @@
-// Package imagebuilder tests the Ansible role of installer/image-builder on booted nodes, and what an image that it has sealed
+// Package imagebuilder tests the Ansible role of installer/image-builder on booted nodes, and what an image that it has cleaned
 // does at its first boot.
 package imagebuilder
 

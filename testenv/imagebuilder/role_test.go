@@ -139,7 +139,7 @@ func TestSources(t *testing.T) {
 	assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, fromRelease))
 }
 
-// TestImageRoot bakes and seals the file system of a machine that has not booted yet.
+// TestImageRoot bakes and cleans the file system of a machine that has not booted yet.
 func TestImageRoot(t *testing.T) {
 	t.Parallel()
 	debs := packages(t)
@@ -154,7 +154,7 @@ func TestImageRoot(t *testing.T) {
 		}
 		host := []string{filepath.Join(root, "usr/bin/machineadm"), "--plugin-dir", filepath.Join(root, plugins)}
 		for _, argv := range [][]string{
-			{"apply", "--root", root, "--phase", "preparation", "--path", filepath.Join(root, nodePath)}, {"seal", "--root", root},
+			{"apply", "--root", root, "--phase", "preparation", "--path", filepath.Join(root, nodePath)}, {"clean", "--root", root},
 		} {
 			argv = append(host[:len(host):len(host)], argv...)
 			if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
@@ -251,19 +251,19 @@ func firstBoot(t *testing.T, n *nodes.Node) {
 	assert.Len(t, reports, 1, "a report of the machine that was the image")
 }
 
-// refusals seals the live machine again, with its sentinel, but not while a run waits for its reboot.
+// refusals cleans the live machine again, with its sentinel, but not while a run waits for its reboot.
 func refusals(t *testing.T, n *nodes.Node) {
 	t.Helper()
-	seal := func(args ...string) nodes.Result {
-		got, err := n.Exec(t.Context(), append([]string{"machineadm", "seal"}, args...)...)
+	clean := func(args ...string) nodes.Result {
+		got, err := n.Exec(t.Context(), append([]string{"machineadm", "clean"}, args...)...)
 		require.NoError(t, err)
 		return got
 	}
-	assert.Contains(t, seal().Stdout, "removed "+sentinel+"\n")
+	assert.Contains(t, clean().Stdout, "removed "+sentinel+"\n")
 	n.MustExec(t, "sh", "-c", `printf '%s' "$0" >/srv/reboot.yaml && chmod 600 /srv/reboot.yaml && `+
 		`machineadm apply --path /srv/reboot.yaml; test $? = 3`,
 		strings.Replace(strings.Split(stream, "---\n")[1], "touch: [/var/identity]", "reboot: AfterRun, touch: [/var/again]", 1))
-	got := seal()
+	got := clean()
 	assert.Equal(t, report.ExitReboot, got.ExitCode, "%+v", got)
 	assert.Contains(t, got.Stderr, "Noop/identity has requested a reboot")
 	n.MustExec(t, "test", "-e", "/var/lib/machineadm/reboots.json")
@@ -274,11 +274,11 @@ func refusals(t *testing.T, n *nodes.Node) {
 		echo '# Written by machineadm, which removes it when the run has ended.' >machineadm-resume.service &&
 		ln -s ../machineadm-resume.service multi-user.target.wants/ &&
 		echo '{"version":1,"generation":"g","file":"f","phase":"all","timeoutNanoseconds":1,"stream":"eA=="}' >/var/lib/machineadm/resume.json`)
-	got = seal()
+	got = clean()
 	assert.Equal(t, report.ExitReboot, got.ExitCode, "%+v", got)
 	assert.Contains(t, got.Stderr, "a run of f waits for its reboot")
 
-	got = seal("--discard-run")
+	got = clean("--discard-run")
 	require.Zero(t, got.ExitCode, "%+v", got)
 	for _, path := range []string{
 		"/var/lib/machineadm/reports", "/var/lib/machineadm/reboots.json", "/run/machineadm/report.json", "/var/lib/machineadm/resume.json",
@@ -286,7 +286,7 @@ func refusals(t *testing.T, n *nodes.Node) {
 	} {
 		assert.Contains(t, got.Stdout, "removed "+path+"\n")
 	}
-	assert.Equal(t, nodes.Result{Stdout: "nothing to remove\n"}, seal())
+	assert.Equal(t, nodes.Result{Stdout: "nothing to remove\n"}, clean())
 }
 
 // packages returns the package files that the role installs, in the order of their dependencies, with the programs of this checkout.

@@ -110,7 +110,7 @@ func (r *rig) immutable(t *testing.T, name string, elsewhere ...string) {
 func baked(t *testing.T, documents string) func(root string) error {
 	t.Helper()
 	return func(root string) error {
-		for _, arguments := range [][]string{{"apply", "--path", documents, "--phase", "preparation"}, {"seal"}} {
+		for _, arguments := range [][]string{{"apply", "--path", documents, "--phase", "preparation"}, {"clean"}} {
 			command := exec.CommandContext(t.Context(), filepath.Join(root, "usr/bin/machineadm"), append(arguments, "--root", root)...)
 			command.Env = append(os.Environ(), "PATH="+os.Getenv("PATH"))
 			if arguments[0] == "apply" {

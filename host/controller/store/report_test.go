@@ -28,7 +28,7 @@ func at(text string) time.Time {
 func failed() report.Report {
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "run-1", StartedAt: at("2026-11-27T10:00:00Z"), FinishedAt: at("2026-11-27T10:00:42Z"),
-		Outcome: report.RunFailed, ExitCode: report.ExitFailed, Host: report.Host{OS: "debian", Arch: "amd64", Machineadm: "0.1.0"},
+		Outcome: report.RunFailed, ExitCode: report.ExitFailed, Host: report.Host{Distribution: "debian", Arch: "amd64", Machineadm: "0.1.0"},
 		Errors: []report.Error{{
 			Code: "Precondition", Document: "KubernetesNode/node", Message: "kubeadm ended with exit code 1", Hint: "look at the endpoint",
 			Facts: map[string]string{"phase": "preflight", "exitCode": "1"},

@@ -17,9 +17,9 @@ type sample struct {
 
 func begun(boot string, uptime int64, start time.Time) *sample {
 	s := &sample{Report: report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "0011223344556677", Generation: "aa", BootID: boot, UptimeMs: uptime,
+		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "0011223344556677", StreamDigest: "aa", BootID: boot, UptimeMs: uptime,
 		StartedAt: start, Outcome: report.RunSucceeded, Phase: "all",
-		Host: report.Host{Hostname: "worker-1", OS: "debian", Arch: "amd64", Machineadm: "v0.1.0"},
+		Host: report.Host{Hostname: "worker-1", Distribution: "debian", Arch: "amd64", Machineadm: "v0.1.0"},
 	}}
 	return s
 }

@@ -51,7 +51,7 @@ func Several(reports []report.Report) Layout {
 	groups := map[string][]report.Report{}
 	var names []string
 	for _, r := range reports {
-		name := r.Host.Hostname + "\x00" + r.Generation
+		name := r.Host.Hostname + "\x00" + r.StreamDigest
 		if len(groups[name]) == 0 {
 			names = append(names, name)
 		}

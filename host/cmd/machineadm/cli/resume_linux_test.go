@@ -19,12 +19,12 @@ func keep(b *bench, stream string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	generation, err := store.Generation([]byte(stream))
+	streamDigest, err := store.StreamDigest([]byte(stream))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	err = store.KeepPending(state.Pending{
-		Generation: generation, BootID: "an earlier boot", File: "/run/gone.yaml", Phase: "all", Timeout: run.RunTimeout,
+		StreamDigest: streamDigest, BootID: "an earlier boot", File: "/run/gone.yaml", Phase: "all", Timeout: run.RunTimeout,
 		PluginDirs: []string{b.plugins}, Proxies: []string{"https_proxy=http://kept:3128", "HTTP_PROXY=http://kept:3128"}, Stream: []byte(stream),
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestResumeNeedsNoStream(t *testing.T) {
 		if got.code != report.ExitPrecondition || !strings.Contains(got.errOut, "/run/gone.yaml:2:1: Noop/waits") || !strings.Contains(got.errOut, want) {
 			t.Fatalf("%s", got)
 		}
-		if r := b.report(); r.Resume != report.ResumeByHand || r.Generation == "" {
+		if r := b.report(); r.Resume != report.ResumeByHand || r.StreamDigest == "" {
 			t.Errorf("report: %+v", r)
 		}
 		status := execute(t, nil, "status", "--state-dir", b.state, "--run-dir", b.runs)

@@ -108,7 +108,7 @@ func newRoot(s streams) *cobra.Command {
 		_ = root.MarkPersistentFlagDirname(dir) // the flag exists
 	}
 	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newExplain(g, s), newPlugins(g, s),
-		newEncrypt(g, s), newDecrypt(g, s), newResolve(g, s), newReport(g, s), newInstall(g, s), newMirror(g, s), newSeal(g, s), newVersion(s))
+		newEncrypt(g, s), newDecrypt(g, s), newResolve(g, s), newReport(g, s), newInstall(g, s), newMirror(g, s), newClean(g, s), newSeal(g, s), newVersion(s))
 	root.InitDefaultCompletionCmd() // now, for the manual page
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -78,7 +78,7 @@ func TestStatusTimeline(t *testing.T) {
 	for i, boot := range []string{"one", "two"} {
 		at := start.Add(time.Duration(i) * time.Minute)
 		r := report.Report{
-			APIVersion: report.APIVersion, Kind: report.Kind, RunID: boot, Generation: "g", BootID: boot, UptimeMs: 9000, StartedAt: at,
+			APIVersion: report.APIVersion, Kind: report.Kind, RunID: boot, StreamDigest: "g", BootID: boot, UptimeMs: 9000, StartedAt: at,
 			FinishedAt: at.Add(2 * time.Second), Outcome: report.RunRebootRequired, ExitCode: report.ExitReboot,
 			Stages:    []report.Stage{{Name: report.StageApply, DurationMs: 2000}},
 			Documents: []report.Document{{ID: "1", Kind: "Noop", Name: boot, Outcome: report.Changed, StartedAt: at, DurationMs: 2000}},

@@ -37,11 +37,11 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
-// commands are all that a person can type, except help.
+// commands are all that help lists.
 func commands(c *cobra.Command) []string {
 	out := []string{strings.ReplaceAll(c.CommandPath(), " ", "-") + ".8"}
 	for _, sub := range c.Commands() {
-		if sub.Name() != "help" {
+		if sub.Name() != "help" && !sub.Hidden {
 			out = append(out, commands(sub)...)
 		}
 	}

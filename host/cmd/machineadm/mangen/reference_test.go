@@ -29,7 +29,7 @@ func TestPageHasEveryCommandAndFlag(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
-			if sub.Name() != "help" && sub.Name() != shells {
+			if sub.Name() != "help" && sub.Name() != shells && !sub.Hidden {
 				walk(sub)
 			}
 		}

@@ -16,54 +16,54 @@ import (
 	"github.com/machineadm/machineadm/host/state"
 )
 
-// Sealed is the result of Seal.
-type Sealed struct {
+// Cleaned is the result of Clean.
+type Cleaned struct {
 	Removed []string          `json:"removed"` // absolute paths
 	Choices map[string]string `json:"choices"` // the providers that the image keeps, by KIND/NAME
 }
 
-// Seal removes the state of a machine or image, so that a clone begins without it. discard drops a run that waits for a reboot
+// Clean removes the state of a machine or image, so that a clone begins without it. discard drops a run that waits for a reboot
 // or failed after it.
-func Seal(ctx context.Context, o Options, root string, discard bool) (Sealed, error) {
+func Clean(ctx context.Context, o Options, root string, discard bool) (Cleaned, error) {
 	root, err := machine.AbsoluteRoot(root)
 	if err != nil {
-		return Sealed{}, err
+		return Cleaned{}, err
 	}
 	s := &Session{o: o, root: root, image: root}
 	defer s.Close()
 	prepared, err := s.lockPrepared(ctx)
 	if err != nil {
-		return Sealed{}, err
+		return Cleaned{}, err
 	}
 	if why, reboot, err := prepared.Unfinished(); err != nil {
-		return Sealed{}, stateError(err)
+		return Cleaned{}, stateError(err)
 	} else if why != "" && !discard {
-		return Sealed{}, unfinished(why, reboot)
+		return Cleaned{}, unfinished(why, reboot)
 	}
 	s.cleanUp()
 	if err := s.writes.CleanUp(); err != nil { // before the record is removed
-		return Sealed{}, stateError(err)
+		return Cleaned{}, stateError(err)
 	}
-	result := Sealed{Removed: []string{}}
+	result := Cleaned{Removed: []string{}}
 	removed, err := s.unseat(ctx)
 	if err != nil {
-		return Sealed{}, stateError(err)
+		return Cleaned{}, stateError(err)
 	}
-	files, choices, err := prepared.Seal()
+	files, choices, err := prepared.Clean()
 	if err != nil {
-		return Sealed{}, stateError(err)
+		return Cleaned{}, stateError(err)
 	}
 	result.Removed, result.Choices = append(append(result.Removed, removed...), files...), choices
 	return result, nil
 }
 
-// unfinished refuses to seal half of a preparation: a clone would not do the rest of it.
+// unfinished refuses to clean half of a preparation: a clone would not do the rest of it.
 func unfinished(why string, reboot bool) error {
 	e := &report.Error{Code: pluginv1.CodePrecondition.String(), Message: why, Hint: "run machineadm apply --resume"}
 	if reboot {
 		e.Code, e.Hint = report.CodeReboot, "reboot, so that it continues; without --reboot, apply the stream again"
 	}
-	e.Hint += "; then seal again, or discard it with --discard-run"
+	e.Hint += "; then run machineadm clean again, or discard it with --discard-run"
 	return e
 }
 

@@ -21,7 +21,7 @@ func prepared(t *testing.T, machineID string) Prepared {
 	}
 	store := opened(t, p.StateDir, machineID)
 	require.NoError(t, store.Choose("Timesync/a", "chronyd"))
-	_, err := store.Generation([]byte("x"))
+	_, err := store.StreamDigest([]byte("x"))
 	require.NoError(t, err)
 	for _, name := range []string{WritesFile, DigestsFile, reportsDir + "/1.json", pluginsDir + "/p/d/intent", "release.json"} {
 		write(t, filepath.Join(p.StateDir, name), "x", 0o600)
@@ -32,16 +32,16 @@ func prepared(t *testing.T, machineID string) Prepared {
 	return p
 }
 
-func TestSeal(t *testing.T) {
+func TestClean(t *testing.T) {
 	t.Parallel()
 	p := prepared(t, "machine-1")
 	write(t, filepath.Join(p.Root, ImageChoices), `{"Timesync/a":"ntpd","Sysctl/b":"procfs"}`, 0o644)
-	require.NoError(t, opened(t, p.StateDir, "machine-1").KeepPending(Pending{Generation: "g", File: "f", Timeout: 1, Stream: []byte("x")}))
+	require.NoError(t, opened(t, p.StateDir, "machine-1").KeepPending(Pending{StreamDigest: "g", File: "f", Timeout: 1, Stream: []byte("x")}))
 	why, reboot, err := p.Unfinished()
 	require.NoError(t, err)
 	assert.Equal(t, "a run of f waits for its reboot", why)
 	assert.True(t, reboot)
-	removed, kept, err := p.Seal()
+	removed, kept, err := p.Clean()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"Timesync/a": "chronyd", "Sysctl/b": "procfs"}, kept)
 	var want []string
@@ -56,7 +56,7 @@ func TestSeal(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1, "a file of another package is left alone")
 	assert.Equal(t, "release.json", left[0].Name())
-	removed, again, err := p.Seal()
+	removed, again, err := p.Clean()
 	require.NoError(t, err)
 	assert.Empty(t, removed)
 	assert.Equal(t, kept, again)
@@ -77,7 +77,7 @@ func TestUnfinished(t *testing.T) {
 		"requested":          {func(s *Store) error { return s.Reboots("boot-1").Keep(request) }, "Sysctl/a has requested a reboot", true},
 		"in an earlier boot": {func(s *Store) error { return s.Reboots("boot-0").Keep(request) }, "", false},
 		"failed": {func(s *Store) error {
-			if err := s.KeepPending(Pending{Generation: "g", File: "f", Timeout: 1, Stream: []byte("x")}); err != nil {
+			if err := s.KeepPending(Pending{StreamDigest: "g", File: "f", Timeout: 1, Stream: []byte("x")}); err != nil {
 				return err
 			}
 			return s.RestPending()
@@ -95,29 +95,29 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestSealOfAnotherMachine: the state of another machine is void, so that nothing of it moves to the image.
-func TestSealOfAnotherMachine(t *testing.T) {
+// TestCleanOfAnotherMachine: the state of another machine is void, so that nothing of it moves to the image.
+func TestCleanOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	p := prepared(t, "machine-1")
-	require.NoError(t, opened(t, p.StateDir, "machine-1").KeepPending(Pending{Generation: "g", File: "f", Timeout: 1, Stream: []byte("x")}))
+	require.NoError(t, opened(t, p.StateDir, "machine-1").KeepPending(Pending{StreamDigest: "g", File: "f", Timeout: 1, Stream: []byte("x")}))
 	p.MachineID = "machine-2"
 	why, _, err := p.Unfinished()
 	require.NoError(t, err)
 	assert.Empty(t, why)
-	removed, kept, err := p.Seal()
+	removed, kept, err := p.Clean()
 	require.NoError(t, err)
 	assert.NotEmpty(t, removed)
 	assert.Empty(t, kept)
 	assert.NoFileExists(t, filepath.Join(p.Root, ImageChoices))
 }
 
-func TestSealRefusesDamage(t *testing.T) {
+func TestCleanRefusesDamage(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"var/lib/machineadm/" + choicesFile, ImageChoices} {
 		p := prepared(t, "machine-1")
 		path := filepath.Join(p.Root, name)
 		write(t, path, "{", 0o600)
-		_, _, err := p.Seal()
+		_, _, err := p.Clean()
 		wantState(t, err, path, "remove it")
 		assert.FileExists(t, filepath.Join(p.StateDir, keyFile), "nothing is removed")
 	}

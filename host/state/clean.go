@@ -54,9 +54,9 @@ func (p Prepared) Unfinished() (why string, reboot bool, err error) {
 	return requests[0].Document + " has requested a reboot", true, nil
 }
 
-// Seal removes what belongs to this machine alone, and returns the removed paths and the providers that the image keeps:
+// Clean removes what belongs to this machine alone, and returns the removed paths and the providers that the image keeps:
 // the ones chosen on this machine, and of earlier bakes. It can be repeated, also after a crash.
-func (p Prepared) Seal() (removed []string, kept map[string]string, err error) {
+func (p Prepared) Clean() (removed []string, kept map[string]string, err error) {
 	if kept, err = p.keepChoices(); err != nil {
 		return nil, nil, err
 	}
