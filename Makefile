@@ -137,6 +137,10 @@ lint: ## golangci-lint, for Windows too where a package has other files there, a
 format: ## gofumpt and the order of imports, in place
 	@linter=$$($(TOOL) golangci-lint); GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint "$$linter" fmt ./...
 
+.PHONY: size
+size: ## the lines, files, packages and functions of the product
+	@go run ./testenv/tools/cmd/size -without 'conformance,machinetest,require,*test' contract internal sdk plugins host
+
 .PHONY: promise
 promise: ## 10,000 random streams through validate, plan, apply and plan (STREAMS= is another number)
 	@PROMISE_STREAMS=$(or $(STREAMS),10000) go test -timeout 6h -run TestAPlanIsExact -v ./testenv/promise

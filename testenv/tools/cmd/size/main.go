@@ -1,5 +1,5 @@
 // Command size measures the Go code below directories: files, packages, lines, and the median and the 90th percentile of
-// lines per file and per function. docs/decisions/0015-size.md compares them.
+// lines per file and per function. make size runs it for the product.
 //
 //	size [-without PATTERN,...] DIR...    one line for all directories together
 //	size -cycles [PACKAGE...]             the packages whose files use each other in cycles; needs their build
