@@ -152,7 +152,7 @@ func otherClaims(want, got pluginv1.Plan, key []byte) string {
 func checkIDs(plan pluginv1.Plan) result {
 	if len(plan.Changes) > 0 && len(plan.Claims) == 0 {
 		return failed(finding{
-			clause: "P-32", expected: "Plan claims what the document owns, so that the host finds a document that contradicts it",
+			clause: "P-32", expected: "Plan claims what the document owns, so that machineadm finds a document that contradicts it",
 			got: fmt.Sprintf("the plan has %d changes and claims nothing", len(plan.Changes)), cause: "claims of the answer is not set",
 		})
 	}

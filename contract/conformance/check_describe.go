@@ -73,8 +73,8 @@ func (f *fixture) checkNames(d pluginv1.Description, h header) result {
 		})
 	case !slices.Contains(filesOf(d), file):
 		return failed(finding{
-			clause: "N-1", expected: "the file has the name by which the host looks for the kind and the provider",
-			got: fmt.Sprintf("the name is %q and the kinds belong to the files %s, which the host looks for, but the file is called %s",
+			clause: "N-1", expected: "the file has the name by which machineadm looks for the kind and the provider",
+			got: fmt.Sprintf("the name is %q and the kinds belong to the files %s, which machineadm looks for, but the file is called %s",
 				d.Name, strings.Join(filesOf(d), ", "), file),
 			cause: "a build under another name; rename the file, or correct the name or the kinds of Describe",
 		})

@@ -30,7 +30,7 @@ func noCommand(ctx context.Context, f *fixture) (result, error) {
 	}
 	wrong := finding{
 		clause: p.role.harmless("G-15"), expected: "on behalf of an image, the plugin runs no command",
-		cause: "a command of the host, such as systemctl or the checker of a daemon, that is run without a test for an empty root",
+		cause: "a command of the machine, such as systemctl or the checker of a daemon, that is run without a test for an empty root",
 	}
 	if family(p.PID()).grew(before) {
 		wrong.got = p.role.call() + " on an image root ran a command"

@@ -83,7 +83,7 @@ func defects() []defect {
 func defectsOfConfigurators() []defect {
 	return []defect{
 		{name: "sound", machine: true},
-		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which the host looks for, but the file is called hosts"},
+		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which machineadm looks for, but the file is called hosts"},
 		{name: "misnamed", answers: true, check: "describe", says: `the name is "another-name"`, wrap: with(&wrapper{describe: misnamed})},
 		{name: "unnamed", answers: true, check: "describe", says: "P-11", wrap: with(&wrapper{describe: func(d *pluginv1.Description) { d.Version = "" }})},
 		{name: "vague", answers: true, check: "describe", says: "P-53", wrap: with(&wrapper{describe: vague})},
