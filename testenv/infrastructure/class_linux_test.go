@@ -16,8 +16,9 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
-// kubelet is what the kubelet of a KubeadmControlPlane needs in a container, as a patch of kubeadm.
-const kubelet = "failCgroupV1: false\nfailSwapOn: false\ncgroupDriver: cgroupfs\n"
+// kubelet is what the kubelet of a KubeadmControlPlane needs in a container, as a patch of kubeadm. Its disk is that of the machine that runs the
+// tests, of which a kubelet wants 15 per cent free.
+const kubelet = "failCgroupV1: false\nfailSwapOn: false\ncgroupDriver: cgroupfs\nevictionHard: {nodefs.available: 0%}\nimageGCHighThresholdPercent: 100\n"
 
 // classy is a Cluster of the ClusterClass of the release.
 const classy = `
