@@ -189,3 +189,12 @@ func (d Directive) usage(words []string) string {
 	}
 	return text
 }
+
+// Number parses a number, and returns otherwise for a text that is none.
+func Number(text string, otherwise float64) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}

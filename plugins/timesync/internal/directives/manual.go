@@ -1,7 +1,6 @@
 package directives
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
@@ -150,15 +149,6 @@ func Below(least float64) Rule {
 	return func(words []string, want settings.Settings) bool {
 		return want.HasSources() && len(words) > 1 && Number(words[1], least) < least
 	}
-}
-
-// Number parses a number, and returns otherwise for a text that is none.
-func Number(text string, otherwise float64) float64 {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return otherwise
-	}
-	return n
 }
 
 // Exceeds reports whether the first number of a line is more than most.
