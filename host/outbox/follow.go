@@ -3,7 +3,7 @@ package outbox
 import (
 	"bytes"
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
@@ -17,56 +17,45 @@ const (
 	nextProgress  = 30 * time.Second
 )
 
-// progress is the newest report of a run that applies documents.
-type progress struct {
-	mutex sync.Mutex
-	text  []byte
-}
-
 // Follow sends the report of a run that is not over, as note gets it, until end is called. It tries each once, and keeps none: the
 // report at the end of the run is the one that has to arrive.
 func (s Sender) Follow(ctx context.Context, to Destination) (note func(report.Report), end func()) {
-	var p progress
+	var newest atomic.Pointer[[]byte]
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		var sent []byte
-		for pause := firstProgress; wait(ctx, pause); pause = nextProgress {
-			text := p.newest()
-			if text == nil || bytes.Equal(text, sent) {
+		for pause := firstProgress; ; pause = nextProgress {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			text := newest.Load()
+			if text == nil || bytes.Equal(*text, sent) {
 				continue
 			}
-			switch answer, _ := Classify(state.Outgoing{Document: to.Document}, s.tell(ctx, to, text)); answer {
+			switch answer, _ := Classify(state.Outgoing{Document: to.Document}, s.tell(ctx, to, *text)); answer {
 			case Delivered:
-				sent = text
+				sent = *text
 			case Refused, NotWanted:
 				return
 			}
 		}
 	}()
-	return p.note, func() {
+	note = func(r report.Report) { // which the run changes later, so that its text is kept
+		if _, begun := words.Current(r); !begun || r.Outcome != report.RunRunning {
+			return
+		}
+		if text, err := Trim(r, report.MaxBytes); err == nil {
+			newest.Store(&text)
+		}
+	}
+	return note, func() {
 		cancel()
 		<-ended // then the report at the end of the run gets a larger number
 	}
-}
-
-// note keeps a report that says which document is applied. The run changes its values later, so that it is kept as text.
-func (p *progress) note(r report.Report) {
-	if _, begun := words.Current(r); !begun || r.Outcome != report.RunRunning {
-		return
-	}
-	if text, err := Trim(r, report.MaxBytes); err == nil {
-		p.mutex.Lock()
-		defer p.mutex.Unlock()
-		p.text = text
-	}
-}
-
-func (p *progress) newest() []byte {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.text
 }
 
 // tell sends the report of a run that is not over.
@@ -81,16 +70,4 @@ func (s Sender) tell(ctx context.Context, to Destination, text []byte) error {
 		return err
 	}
 	return s.send(ctx, o)
-}
-
-// wait returns false if the context ends first.
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
