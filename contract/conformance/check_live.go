@@ -22,7 +22,7 @@ const (
 	liveDir = "run/conformance"
 	// enterMachine is run by sh in new namespaces. The machine has the files of the case in /etc, /run and /var, and the stand-ins in
 	// its first directory of commands. The rest is that of this machine and read-only, except the directory of temporary files. Its / is
-	// new, because to an ordinary user's namespace that of this machine belongs to somebody else, who could exchange /etc.
+	// new, because in the namespace of an ordinary user that of this machine belongs to another user, who could exchange /etc.
 	enterMachine = `set -e
 machine=$1/machine
 mkdir -p "$machine"
