@@ -176,6 +176,10 @@ generate: ## the protocol's Go code from plugin.proto; the custom resources and 
 picture: ## docs/demo.svg, the picture of the README, from what the commands of make demo print on a terminal
 	@go test -count=1 -run TestPictureOfTheDemo ./testenv/terminal -update
 
+.PHONY: site
+site: ## the documentation as a web site in dist/site, which a browser opens from disk too; builds Hugo first, once
+	@hugo=$$($(TOOL) hugo); "$$hugo" --source docs/site --destination "$$PWD/dist/site" --cleanDestinationDir --noBuildLock --quiet && echo "dist/site/index.html"
+
 .PHONY: generate-check
 generate-check: ## regenerate elsewhere and compare; fails with the difference
 	@testenv/tools/generate.sh check
