@@ -132,6 +132,16 @@ func (a applied) failure() error {
 	return nil
 }
 
+// explained is an error with what other programs said of it, which is often the cause of a failure of a stand-in.
+func explained(err error) string {
+	const most = 1000
+	text := err.Error()
+	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Detail != "" {
+		text += "; its detail: " + strings.TrimSpace(e.Detail[max(0, len(e.Detail)-most):])
+	}
+	return text
+}
+
 // succeeded reports whether Apply ended without an error.
 func (a applied) succeeded() bool { return a.failure() == nil }
 

@@ -75,7 +75,7 @@ func live(ctx context.Context, f *fixture) (result, error) {
 		cause: "a stand-in in commands/ that answers otherwise than the command, or a process that is started and not waited for",
 	}
 	if err := run.failure(); err != nil {
-		wrong.got = fmt.Sprintf("on a live machine, Apply fails: %v", err)
+		wrong.got = fmt.Sprintf("on a live machine, Apply fails: %s", explained(err))
 		return failed(wrong), nil
 	}
 	if left := left(p.PID()); left.count() > 0 {
@@ -136,7 +136,7 @@ func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (res
 			"done, or compare what the service has read",
 	}
 	if err := again.apply(ctx, f.applyingLive(), 0, nil).failure(); err != nil {
-		wrong.got = fmt.Sprintf("after SIGKILL %s, the next Apply fails: %v", at, err)
+		wrong.got = fmt.Sprintf("after SIGKILL %s, the next Apply fails: %s", at, explained(err))
 		return failed(wrong), nil
 	}
 	got, err := readTree(f.root, liveDir)

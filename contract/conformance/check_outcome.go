@@ -41,7 +41,7 @@ func outcome(ctx context.Context, f *fixture) (result, error) {
 	if err := run.failure(); err != nil {
 		return failed(finding{
 			clause: clauseOf(err, "P-21"), expected: "Apply makes the changes of the plan and ends without an error",
-			got:   fmt.Sprintf("Apply fails: %v", err),
+			got:   "Apply fails: " + explained(err),
 			cause: causeOf(err, "a change that needs more than Plan checked, or a file or directory that root/ does not have"),
 		}), nil
 	}

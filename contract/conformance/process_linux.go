@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -18,6 +20,11 @@ import (
 // threads, and lives as long as the process, whose death signal is sent when the thread ends (PR_SET_PDEATHSIG).
 func startProcess(ctx context.Context, umask int, o launch.Options) (*launch.Process, func(), error) {
 	o.Command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	script, err := withoutPath(o.Command)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = script.Close() }() // nil for a program
 	type launched struct {
 		process *launch.Process
 		err     error
@@ -38,6 +45,23 @@ func startProcess(ctx context.Context, umask int, o launch.Options) (*launch.Pro
 	}()
 	got := <-ready
 	return got.process, func() { close(over) }, got.err
+}
+
+// withoutPath starts a script as the runtime does (SPEC H-5): its interpreter opens it as a descriptor, behind that of the lock. It returns
+// what has to stay open until then.
+func withoutPath(c *exec.Cmd) (*os.File, error) {
+	file, err := os.Open(c.Path)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // the start says why it is no program
+	}
+	var magic [2]byte
+	if _, err := io.ReadFull(file, magic[:]); err != nil || string(magic[:]) != "#!" {
+		return nil, file.Close()
+	}
+	const first = 3 // behind standard input, output and error
+	c.ExtraFiles = []*os.File{nil, file}
+	c.Path = "/proc/self/fd/" + strconv.Itoa(first+len(c.ExtraFiles)-1)
+	return file, nil
 }
 
 // canSetUmask reports whether startProcess sets the umask.

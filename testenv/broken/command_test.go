@@ -281,6 +281,25 @@ func TestStartFailure(t *testing.T) {
 	}
 }
 
+// TestAScriptThatNeedsItsPath: a script starts as the runtime starts it, by a descriptor, beside which it finds nothing.
+func TestAScriptThatNeedsItsPath(t *testing.T) {
+	t.Parallel()
+	cases, err := conformance.LoadCases("testdata/cases")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	sound := build(t, t.TempDir(), naming.Binary(kind, "sound"), "testenv/broken")
+	require.NoError(t, os.Link(sound, filepath.Join(dir, "beside")))
+	script := filepath.Join(dir, naming.Binary(kind, "sound"))
+	for path, want := range map[string]conformance.Status{"$(dirname \"$0\")/beside": conformance.Fail, sound: conformance.Pass} {
+		require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nexec "+path+"\n"), 0o700))
+		var got []conformance.Result
+		err = conformance.Suite{Binary: script, Cases: cases[:1], Only: []string{"describe"}}.Run(t.Context(), func(r conformance.Result) { got = append(got, r) })
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.Equal(t, want, got[0].Status, got[0].Explain())
+	}
+}
+
 // TestSlowStart: a start that exceeds its limit is tried once more, because the machine can be busy.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
