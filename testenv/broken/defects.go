@@ -94,7 +94,7 @@ func defectsOfConfigurators() []defect {
 		{name: "lingering", check: "shutdown", says: "the plugin still runs", lingering: true},
 		{name: "late", check: "stop", says: "starts 3 changes and ends with stopped false", late: true},
 		{name: "believing", check: "drift", says: "Plan lacks the change", wrap: func(m pluginv1.Configurator) pluginv1.Configurator { return believing{m} }},
-		{name: "unlocking", check: "locks", says: ".farewell.machineadm-tmp, which another process had locked", write: unlocking},
+		{name: "unlocking", check: "locks", says: ".machineadm-tmp, which another process had locked", write: unlocking},
 		{name: "unclaimed-link", check: "claims", says: "the link /etc/app/enabled, which no claim names", wrap: with(&wrapper{planned: unclaimedLink})},
 		{name: "quoting", check: "quotes", says: "spec.files[0].path, the error of Plan quotes it", quoting: true},
 		{name: "forgetful-reload", check: "live", says: `after SIGKILL before the command "app-control reload" and another Apply`, forgetful: true},

@@ -40,6 +40,7 @@ class File:
         return claim(f"file:{self.path}", key, *parts)
 
     def change(self, tree: Tree) -> Change | None:
+        tree.check(self.path)
         found = tree.read(self.path)
         if self.content is None:
             if found is None:

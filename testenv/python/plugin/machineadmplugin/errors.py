@@ -29,9 +29,10 @@ class Refusal(Exception):
     hint: str = ""
     violations: list[Violation] = field(default_factory=list)
     detail: str = ""
+    final: bool = False  # nothing that runs before this document can cure it
 
     def message_of(self) -> pb.ErrorDetail:
-        out = pb.ErrorDetail(code=self.code, message=self.message, hint=self.hint, detail=self.detail)
+        out = pb.ErrorDetail(code=self.code, message=self.message, hint=self.hint, detail=self.detail, final=self.final)
         for v in self.violations:
             out.violations.add(field=v.field, message=v.message, hint=v.hint)
         return out
@@ -45,8 +46,8 @@ def unsupported(message: str, hint: str = "") -> Refusal:
     return Refusal(pb.CODE_UNSUPPORTED, message, hint)
 
 
-def precondition(message: str, hint: str) -> Refusal:
-    return Refusal(pb.CODE_PRECONDITION, message, hint)
+def precondition(message: str, hint: str, final: bool = False) -> Refusal:
+    return Refusal(pb.CODE_PRECONDITION, message, hint, final=final)
 
 
 # What an operator can fix: the disk, the mount or the permissions. Everything else is a defect.

@@ -53,9 +53,14 @@ class Tree:
                 found = os.fstat(fd)
                 return Found(file.read(), stat.S_IMODE(found.st_mode), found.st_uid)
 
+    def check(self, path: str) -> None:
+        """Refuses a path that a change must not touch, for the plan."""
+        with self._place(path, make=False, changes=True):
+            pass
+
     def write(self, path: str, content: bytes, mode: int) -> None:
         """Replaces the file in one step; its directories are made (SPEC G-11, G-12)."""
-        with self._place(path, make=True) as place:
+        with self._place(path, make=True, changes=True) as place:
             directory, name = place
             temporary = f".{name}.machineadm-tmp"
             # The name is the same for everybody, so only one at a time may use it. The kernel lets go of the lock when
@@ -103,7 +108,7 @@ class Tree:
 
     def link(self, target: str, path: str) -> None:
         """Makes or replaces a link in one step."""
-        with self._place(path, make=True, follow=False) as place:
+        with self._place(path, make=True, follow=False, changes=True) as place:
             directory, name = place
             temporary = f".{name}.machineadm-tmplink"
             fcntl.flock(directory, fcntl.LOCK_EX)
@@ -117,34 +122,35 @@ class Tree:
         self._remove(path, follow=False)
 
     def _remove(self, path: str, follow: bool) -> None:
-        with self._place(path, make=False, follow=follow) as place:
+        with self._place(path, make=False, follow=follow, changes=True) as place:
             if place is not None:
                 _remove(place.directory, place.name)
                 os.fsync(place.directory)
 
     @contextmanager
-    def _place(self, path: str, make: bool, follow: bool = True) -> Iterator[_Place | None]:
+    def _place(self, path: str, make: bool, follow: bool = True, changes: bool = False) -> Iterator[_Place | None]:
         """Where path leads: a directory below the root and a name in it that is no link, unless links are not followed at the end.
 
         Each name is looked up in the descriptor of the directory before it, so that a link that is exchanged meanwhile
-        leads nowhere else. None when a directory is missing; with make, it is made.
+        leads nowhere else. None when a directory is missing; with make, it is made. A change below /usr is refused (SPEC G-14).
         """
         opened: list[int] = []
         try:
-            yield self._walk(path, make, follow, opened)
+            yield self._walk(path, make, follow, changes, opened)
         finally:
             for fd in opened:
                 os.close(fd)
 
-    def _walk(self, path: str, make: bool, follow: bool, opened: list[int]) -> _Place | None:
+    def _walk(self, path: str, make: bool, follow: bool, changes: bool, opened: list[int]) -> _Place | None:
         stack = [self._root]
+        at: list[str] = []  # the names of the directories of stack below the root
         todo = _names(path)
         links = 0
         within = len(todo) + 1  # names that are left of the path itself, once a link stands in it
         while todo:
             name = todo.pop()
             if name == "..":
-                stack = stack[:-1] or stack
+                stack, at = stack[:-1] or stack, at[:-1]
                 continue
             place = _Place(stack[-1], name)
             found = _stat(place)
@@ -155,16 +161,20 @@ class Tree:
                 within = min(within, len(todo))
                 text = os.readlink(name, dir_fd=place.directory)
                 if text.startswith("/"):
-                    stack = [self._root]
+                    stack, at = [self._root], []
                 todo += _names(text)
                 continue
             if found is None and len(todo) >= within:
                 raise _refuse(path, "has a link on its way that leads to nothing", "remove the link, or make what it names")
+            if changes and [*at, name][0] == "usr":
+                message = "is below /usr, by its text or by a link, where no document writes"
+                raise _refuse(path, message, "choose another path, or correct the link", final=True)
             if not todo:
                 return place
             if found is None and not make:
                 return None
             stack.append(self._enter(path, place, make and found is None))
+            at.append(name)
             opened.append(stack[-1])
         raise _refuse(path, "is a directory", "move it away")
 
@@ -223,5 +233,5 @@ def _keep_label(directory: int, name: str, fd: int) -> None:
         os.close(old)
 
 
-def _refuse(path: str, message: str, hint: str) -> Exception:
-    return precondition(f"{path} {message}", hint)
+def _refuse(path: str, message: str, hint: str, final: bool = False) -> Exception:
+    return precondition(f"{path} {message}", hint, final)

@@ -9,6 +9,8 @@ from typing import Any, Callable
 from machineadmplugin.errors import Refusal, Violation, invalid, unsupported
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+# What a terminal does not show as it is (SPEC F-14).
+_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufffe\\uffff]")
 
 
 def decoded(data: bytes, api_version: str, kind: str) -> dict[str, Any]:
@@ -30,6 +32,7 @@ def path(*steps: str | int) -> str:
             out += f".{step}" if out else step
         else:
             escaped = step.replace("\\", "\\\\").replace('"', '\\"')
+            escaped = _HIDDEN.sub(lambda c: f"\\u{ord(c[0]):04x}", escaped)
             out += f'["{escaped}"]'
     return out
 
@@ -50,7 +53,7 @@ class Reader:
             return {}
         for key in value:
             if key not in known:
-                self.complain((*at, key), "is not known", "known are " + ", ".join(sorted(known)))
+                self.complain((*at, key), "is not known", "known are " + ", ".join(sorted(known)) if known else "remove it")
         return {k: v for k, v in value.items() if k in known and v is not None}
 
     def text(self, of: dict[str, Any], at: tuple[str | int, ...], form: re.Pattern[str], says: str) -> str | None:
