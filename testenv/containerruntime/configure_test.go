@@ -106,7 +106,7 @@ func (n node) brokenPatch(t *testing.T) {
 		return small + "  providerConfig:\n    patches:\n    - |\n      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n"
 	}
 	n.refused(t, patch("[plugins.'"+plugin+"']\nno_such_key = 1"), report.ExitPrecondition, "no_such_key", "spec.providerConfig.patches")
-	n.refused(t, patch("[plugins.'"+plugin+"']\n"+key+" = 'three'"), report.ExitPrecondition, "spec.providerConfig.patches")
+	n.refused(t, patch("[plugins.'"+plugin+"']\n"+key+" = 'three'"), report.ExitUsage, "spec.providerConfig.patches[0]", "write it in digits")
 	n.refused(t, patch("[plugins.'"+runtime+"'.containerd]\ndefault_runtime_name = 'missing'"), report.ExitPrecondition,
 		"is none of the runtimes", "spec.providerConfig.patches")
 	// config dump accepts it and the daemon does not.
