@@ -34,9 +34,16 @@ func outcome(ctx context.Context, f *fixture) (result, error) {
 	if got := f.runner.c.checkPlan(plan); got.status != Pass {
 		return got, nil
 	}
+	system, err := f.belowUsr()
+	if err != nil {
+		return result{}, err
+	}
 	run := p.apply(ctx, f.applying(), 0, nil)
 	if protocolBroken(run.err) {
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
+	}
+	if got, err := f.checkUsr(system); got.status != Pass || err != nil {
+		return got, err
 	}
 	if err := run.failure(); err != nil {
 		return failed(finding{
@@ -49,6 +56,28 @@ func outcome(ctx context.Context, f *fixture) (result, error) {
 		return got, err
 	}
 	return f.converged(ctx, p, run)
+}
+
+// belowUsr is what the image has in /usr.
+func (f *fixture) belowUsr() (tree, error) {
+	all, err := readTree(f.root)
+	maps.DeleteFunc(all, func(name string, _ entry) bool { return name != "usr" && !strings.HasPrefix(name, "usr/") })
+	return all, err
+}
+
+// checkUsr compares /usr with what was there before Apply. Also expect/ is wrong when it has a change there.
+func (f *fixture) checkUsr(before tree) (result, error) {
+	after, err := f.belowUsr()
+	if err != nil {
+		return result{}, err
+	}
+	if d := differences(before, after, aspects{modes: true, owners: true}); len(d) > 0 {
+		return failed(finding{
+			clause: "G-14", expected: "no change below /usr", got: "Apply changed something below /usr:" + list(d),
+			cause: "a path of the plugin, or a link of root/ that the plugin follows: refuse it in Plan, with a final Precondition",
+		}), nil
+	}
+	return passed(), nil
 }
 
 // refusal checks a document that Plan and Apply have to refuse, without a change.

@@ -41,7 +41,7 @@ func checksOfAnswers() []Check {
 			Says: "without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why",
 		},
 		{
-			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-53, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
+			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-53, G-9, G-14, E-1, E-2, E-7, E-10, E-11", run: outcome,
 			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
 		},
 		{

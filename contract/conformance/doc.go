@@ -30,7 +30,7 @@
 //   - cookie: without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why
 //     [H-4]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
-//     P-25, P-26, P-31, P-53, G-9, E-1, E-2, E-7, E-10, E-11]
+//     P-25, P-26, P-31, P-53, G-9, G-14, E-1, E-2, E-7, E-10, E-11]
 //   - claims: Plan claims what the document owns, the same before and after Apply, with digests under the key of the
 //     request [P-32, P-33, P-34]
 //   - events: Apply ends with exactly one finished, and each change is started, then changed [P-20, P-22, P-23, P-24,

@@ -141,6 +141,7 @@ func defectsOfConfigurators() []defect {
 		{name: "trusting", check: "links-out", says: "followed it out", write: trusting},
 		{name: "diary", check: "nothing-outside", says: "root.log should not be there", wrap: with(&wrapper{beforeApply: diary})},
 		{name: "caching", check: "nothing-outside", says: "var-tmp/broken should not be there", mounts: true, wrap: with(&wrapper{beforePlan: cache})},
+		{name: "below-usr", check: "outcome", says: "Apply changed something below /usr", write: belowUsr},
 		{name: "rootless", check: "nothing-outside", says: machineName + "/settings: was written or touched", machine: true, write: rootless},
 		{name: "rootless-directory", check: "nothing-outside", says: machineName + "/settings.d is new", machine: true, write: rootlessDirectory},
 		{name: "shell", check: "no-command", says: "Apply on an image root ran a command", wrap: with(&wrapper{beforeApply: runTrue})},

@@ -120,6 +120,15 @@ func appendAgain(root string, spec sdk.FileSpec) error {
 	return atomicfile.WriteFile(path, append(have, spec.Content...), atomicfile.Options{Mode: spec.Mode})
 }
 
+// belowUsr leaves a copy of what it writes in /usr, as a cache.
+func belowUsr(root string, spec sdk.FileSpec, sound func() error) error {
+	path, err := place(root, sdk.FileSpec{Path: "/usr/lib/app/cache"})
+	if err != nil {
+		return err
+	}
+	return errors.Join(sound(), atomicfile.WriteFile(path, spec.Content, atomicfile.Options{Mode: 0o644}))
+}
+
 // machineName is the directory below which, on this machine, the test has everything that rootless and its like write.
 const machineName = "machine-of-the-test"
 
