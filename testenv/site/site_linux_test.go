@@ -2,6 +2,7 @@ package site
 
 import (
 	"encoding/json"
+	"errors"
 	"html"
 	"io/fs"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,11 +29,21 @@ import (
 // TestSite builds the site once. A warning of Hugo is an error.
 func TestSite(t *testing.T) {
 	needs.Tier(t, needs.System)
+	root, err := tools.Root(".")
+	require.NoError(t, err)
 	for _, tree := range []string{"docs", "examples", "contract/v1alpha1/schema"} {
 		require.NoError(t, needs.Record("tree", tree))
 	}
-	root, err := tools.Root(".")
-	require.NoError(t, err)
+	for _, files := range []string{"*.md", "contract/*.md", "plugins/*/*/*.md", "testenv/*.md", "testenv/*/plugin/*.md", "installer/image-builder/roles/*/*.md"} {
+		pages, err := filepath.Glob(filepath.Join(root, files))
+		require.NoError(t, err)
+		require.NotEmpty(t, pages, files)
+		for _, page := range pages { // Hugo reads them
+			below, err := filepath.Rel(root, page)
+			require.NoError(t, err)
+			require.NoError(t, needs.Record("file", filepath.ToSlash(below)))
+		}
+	}
 	hugo, err := tools.Path(t.Context(), os.Stderr, ".", "hugo")
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "site")
@@ -163,16 +175,20 @@ func browser(t *testing.T, dir string, pages map[string]string) {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	c := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+t.TempDir(),
+	c := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+t.TempDir(),
 		"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "--remote-debugging-port=0", server.URL+"/probe.html")
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 	c.Stdout, c.Stderr = log, log
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, c.Start())
 	t.Cleanup(func() {
-		_ = c.Process.Kill()
+		group := -c.Process.Pid // with its processes, which write below the directory of the test until they end
+		assert.NoError(t, syscall.Kill(group, syscall.SIGKILL))
 		_ = c.Wait()
+		gone := func() bool { return errors.Is(syscall.Kill(group, 0), syscall.ESRCH) }
+		assert.Eventually(t, gone, needs.Timeout(10*time.Second), 10*time.Millisecond)
 	})
 	var got struct {
 		Shown  int      `json:"shown"`
