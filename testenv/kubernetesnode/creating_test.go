@@ -71,9 +71,9 @@ func TestCreationFails(t *testing.T) {
 			cause:   "/var/lib/etcd is not empty", remedy: "kubeadm reset, if the machine is no node",
 		}},
 		{"the kubelet ends", "", "", failure{
-			values: values("KUBELET", "{name: vmodule, value: x}"), wait: 8 * time.Second, phase: "wait-control-plane",
+			values: values("KUBELET", "{name: root-dir, value: /dev/null/kubelet}"), wait: 8 * time.Second, phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: the kubelet has started no container of it",
-			cause:   "kubelet: command failed: failed to parse kubelet flag: invalid argument ", remedy: "see the state of the containers",
+			cause:   "kubelet: command failed: ", remedy: "see the state of the containers",
 		}},
 		{"the API server ends", "", "kubeadm reset --force", failure{ // it first removes what the case before has left
 			values: values("LEVEL", "All"), wait: 40 * time.Second, phase: "wait-control-plane",
