@@ -54,7 +54,7 @@ func TestServersThatFail(t *testing.T) {
 		t.Run(string(daemon), func(t *testing.T) {
 			t.Parallel()
 			n := start(t, suite, daemon, network, string(daemon))
-			n.apply(t, "{servers: [{address: good}], waitForSync: {timeout: 1m}}")
+			n.apply(t, "{servers: [{address: good}], waitForSync: {timeout: 4m}}")
 			n.follows(t, network, "good")
 			if daemon == timeservers.Chrony { // the servers are asked by what all providers share
 				n.keepsGoodServer(t, network)
