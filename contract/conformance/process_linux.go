@@ -47,8 +47,8 @@ func startProcess(ctx context.Context, umask int, o launch.Options) (*launch.Pro
 	return got.process, func() { close(over) }, got.err
 }
 
-// withoutPath starts a script as the runtime does (SPEC H-5): its interpreter opens it as a descriptor, behind that of the lock. It returns
-// what has to stay open until then.
+// withoutPath makes a command start a script as the runtime does (SPEC H-5): the interpreter gets /proc/self/fd/4 instead of the path of the
+// script, because descriptor 3 is the lock. It returns the open script, which the caller closes after the start, and nil for another program.
 func withoutPath(c *exec.Cmd) (*os.File, error) {
 	file, err := os.Open(c.Path)
 	if err != nil {

@@ -66,7 +66,7 @@ func annotated(text string, root *jsonSchema) string {
 	return out.String()
 }
 
-// below is the schema of a field: of a mapping itself, or of each item of a list. It is nil if there is none.
+// below returns the schema that has the fields of a value: the schema of a mapping itself, or of the items of a list. It is nil for other values.
 func (s *jsonSchema) below(name string) *jsonSchema {
 	for s != nil {
 		if field := s.Properties.fields[name]; field != nil || len(s.Properties.names) > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
-// kubelet is what the kubelet of a KubeadmControlPlane needs in a container, as a patch of kubeadm. Its disk is that of the machine that runs the
-// tests, of which a kubelet wants 15 per cent free.
+// kubelet is what the kubelet of a KubeadmControlPlane needs in a container, as a patch of kubeadm. The container shares the
+// disk of the machine that runs the tests. By default a kubelet evicts pods when less than 10 per cent of it is free.
 const kubelet = "failCgroupV1: false\nfailSwapOn: false\ncgroupDriver: cgroupfs\nevictionHard: {nodefs.available: 0%}\nimageGCHighThresholdPercent: 100\n"
 
 // classy is a Cluster of the ClusterClass of the release.

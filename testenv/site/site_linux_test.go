@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"html"
@@ -194,10 +195,12 @@ func browser(t *testing.T, dir string, pages map[string]string) {
 		Shown  int      `json:"shown"`
 		Faults []string `json:"faults"`
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), needs.Timeout(2*time.Minute))
+	defer cancel()
 	select {
 	case text := <-posted:
 		require.NoError(t, json.Unmarshal(text, &got))
-	case <-time.After(needs.Timeout(2 * time.Minute)):
+	case <-ctx.Done():
 		text, _ := os.ReadFile(log.Name())
 		t.Fatalf("the browser does not end: %s", text)
 	}

@@ -190,7 +190,7 @@ func (d Directive) usage(words []string) string {
 	return text
 }
 
-// Number parses a number, and returns otherwise for a text that is none.
+// Number parses a number. For a text that is not a number it returns otherwise.
 func Number(text string, otherwise float64) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -131,8 +131,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestPatchKeys: a value with which containerd does not start, or starts without a plugin, is refused, and a key that it ignores has a warning. The keys
-// are those of containerd itself: testenv/containerd.
+// TestPatchKeys: a value with which containerd does not start, or starts without a plugin, is refused, and a key that it ignores has a warning.
+// testenv/containerd compares the table of keys with the real containerd.
 func TestPatchKeys(t *testing.T) {
 	t.Parallel()
 	const runtime, images = "plugins.'" + RuntimePlugin + "'.", "plugins.'" + ImagesPlugin + "'."
