@@ -106,6 +106,18 @@ func TestJoinFails(t *testing.T) {
 			cause:   "kubelet: command failed: ", remedy: "see the log of the kubelet",
 		})
 	})
+	t.Run("a kubelet that ends with its certificate", func(t *testing.T) {
+		f := failure{
+			text: joining, values: values("ARGUMENT", "{name: root-dir, value: /dev/null/kubelet}"), wait: 10 * time.Second, phase: "kubelet-wait-bootstrap",
+			message: "kubeadm join failed in the phase kubelet-wait-bootstrap: the kubelet does not become healthy",
+			cause:   "kubelet: command failed: ", remedy: "see the log of the kubelet",
+		}
+		worker.fails(t, f)
+		worker.MustExec(t, "test", "-e", "/etc/kubernetes/kubelet.conf")
+		f.message = "the kubelet does not become healthy: not within "
+		first, _ := worker.failed(t, f)
+		require.Empty(t, f.missing(first), "it is not in %q", first)
+	})
 	t.Run("a family that the machine does not forward", func(t *testing.T) {
 		defer set("kubeadm-config", "ClusterConfiguration", "\nnetworking:\n", "\nnetworking:\n  podSubnet: 10.244.0.0/16,2001:db8:42::/56\n")()
 		worker.MustExec(t, "sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/all/forwarding")
@@ -125,5 +137,6 @@ func TestJoinFails(t *testing.T) {
 	})
 	worker.applied(t, joining, values("DIRECTORY", ssl, "DISCOVERY", "10m", "WAIT", "10m")...)
 	worker.MustExec(t, "sh", "-c", "test -e "+ssl+"/ca.crt && test ! -e "+pki+"/ca.crt")
+	worker.MustExec(t, "sh", "-c", "! grep root-dir /var/lib/kubelet/kubeadm-flags.env") // of the join that failed with the certificate
 	cluster.AwaitReady(t, c.Node, "/api/v1/nodes", 1)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/outcome"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
@@ -27,7 +28,7 @@ func (n *node) join() *sdk.Change {
 			if err != nil {
 				return err
 			}
-			begun := member.Begun{Identity: n.identity, Foreign: len(have.Others(n.own())) > 0}
+			begun := member.Begun{Identity: n.identity, Settings: n.fingerprint, Foreign: len(have.Others(n.own())) > 0}
 			if err := n.intent.Begin(begun); err != nil {
 				return err
 			}
@@ -59,7 +60,8 @@ func (n *node) untouched() error {
 	return n.intent.End()
 }
 
-// finish returns the change that does what an interrupted kubeadm had left to do on a machine that is the node already.
+// finish returns the change that does what an interrupted kubeadm had left to do on a machine that is the node already: kubeadm waits for
+// the kubelet after that has its certificate, and for the API server of a cluster that it creates.
 func (n *node) finish() *sdk.Change {
 	change := &sdk.Change{
 		ID: "kubeadm:finish", Summary: "remove the credentials of an interrupted kubeadm join", NeedsLive: true, Interruptible: true,
@@ -72,10 +74,26 @@ func (n *node) finish() *sdk.Change {
 			if err := n.run(ctx, p, "init", "phase", "addon", "all"); err != nil {
 				return err
 			}
+		} else if err := n.healthy(ctx, p); err != nil {
+			return err
 		}
 		return n.end()
 	}
 	return change
+}
+
+// healthy waits for the kubelet. The log of one that does not become healthy explains the error. What was for kubeadm is removed before.
+func (n *node) healthy(ctx context.Context, p sdk.Progress) error {
+	err := n.empty()
+	if err == nil {
+		err = ready.Kubelet(ctx, p, n.m, n.s)
+	}
+	if err == nil || context.Cause(ctx) != nil || n.s.Windows {
+		return err
+	}
+	var run outcome.Run
+	n.explain(ctx, n.redactor(), &run)
+	return sdk.WithDetail(err, outcome.Detail(run.Cause, run.Detail))
 }
 
 // end removes the credentials that an interrupted kubeadm leaves, records what made the node, and ends the intent.
@@ -96,7 +114,7 @@ func (n *node) end() error {
 func (n *node) reset() *sdk.Change {
 	return &sdk.Change{
 		ID: "kubeadm:reset", Summary: "remove what an interrupted kubeadm " + n.command() + " left (kubeadm reset)",
-		Diff:      "An earlier run of this document was interrupted while kubeadm was at work. No other machine has joined since.\n",
+		Diff:      "An earlier run ended while kubeadm was at work, or with other settings. No other machine has joined since.\n",
 		NeedsLive: true,
 		Do: func(ctx context.Context, p sdk.Progress) error {
 			if err := n.alone(ctx); err != nil {
@@ -114,8 +132,8 @@ func (n *node) reset() *sdk.Change {
 	}
 }
 
-// alone proves that a reset takes the machine out of no cluster that others use. A worker is in none before it has its
-// certificate, and a further control plane before its kubelet starts.
+// alone proves that a reset takes the machine out of no cluster that others use. A worker has nothing that others use, and a further control
+// plane is in no cluster before its kubelet starts.
 func (n *node) alone(ctx context.Context) error {
 	if n.s.Spec.Role != settings.Init {
 		return nil

@@ -78,7 +78,7 @@ func (n *node) observe(ctx context.Context, result *sdk.Plan) (member.Step, erro
 	if err != nil {
 		return 0, err
 	}
-	step, warnings, err := member.Decide(n.identity, have, begun, n.own(), n.m.State.Path(n.intent.Name))
+	step, warnings, err := member.Decide(n.identity, n.fingerprint, have, begun, n.own(), n.m.State.Path(n.intent.Name))
 	result.Warnings = append(result.Warnings, warnings...)
 	if err != nil {
 		return step, err

@@ -5,10 +5,14 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,9 +243,23 @@ func TestInterrupted(t *testing.T) {
 	files := ca.joined()
 	files["/etc/kubernetes/bootstrap-kubelet.conf"] = token
 	interrupt(f, "kubeadm join --config /dev/stdin", spec, files)
+	p, err = plan(t.Context(), f.Machine, decode(t, strings.Replace(spec, "maxPods: 3", "maxPods: 4", 1)))
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:reset kubeadm:join", ids(p), "the kubelet would keep the settings of the interrupted run")
 	p, err = plan(t.Context(), f.Machine, decode(t, spec))
 	require.NoError(t, err)
 	require.Equal(t, "kubeadm:finish", ids(p))
+	var status atomic.Int32
+	status.Store(http.StatusInternalServerError)
+	f.WriteFiles(t, kubelet(t, &status))
+	impatient, err := plan(t.Context(), f.Machine, decode(t, spec+"timeouts: {kubelet: 1ms}\n"))
+	require.NoError(t, err)
+	_, err = apply(t, impatient)
+	require.ErrorContains(t, err, "the kubelet does not become healthy")
+	require.Contains(t, pluginv1.AsError(err).Detail, "journalctl --unit kubelet:")
+	require.NotContains(t, pluginv1.AsError(err).Detail, token)
+	require.NotContains(t, machinetest.Tree(t, f.Root), "machineadm-kubernetes-node")
+	status.Store(http.StatusOK)
 	_, err = apply(t, p)
 	require.NoError(t, err)
 	require.NotContains(t, machinetest.Tree(t, f.Root), "bootstrap-kubelet.conf")
@@ -275,6 +293,19 @@ func TestInterrupted(t *testing.T) {
 	require.Empty(t, ids(p))
 }
 
+// kubelet serves the health of a kubelet, and returns its configuration.
+func kubelet(t *testing.T, status *atomic.Int32) map[string]string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "/healthz", r.URL.Path)
+		w.WriteHeader(int(status.Load()))
+	}))
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	require.NoError(t, err)
+	return map[string]string{"/var/lib/kubelet/config.yaml": "healthzBindAddress: 0.0.0.0\nhealthzPort: " + port + "\n"}
+}
+
 // TestStop leaves the intent, and its error is the one by which the library sees that the change was stopped.
 func TestStop(t *testing.T) {
 	t.Parallel()
@@ -305,8 +336,12 @@ func TestCrash(t *testing.T) {
 	for name, spec := range map[string]string{"join": ca.worker() + both, "init": creator + both + pod} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var status atomic.Int32
+			status.Store(http.StatusOK)
+			healthy := kubelet(t, &status)
 			machinetest.Crash(t, func() *machinetest.Fixture {
 				f := fixture(t, &critest.Runtime{})
+				f.WriteFiles(t, healthy)
 				installs(t, f, "kubeadm join --config /dev/stdin", ca.joined())
 				installs(t, f, "kubeadm init --config /dev/stdin", ca.created())
 				installs(t, f, "kubeadm init phase addon all --config /dev/stdin", nil)

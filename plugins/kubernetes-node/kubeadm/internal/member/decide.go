@@ -22,6 +22,8 @@ type Identity struct {
 // Begun is the intent: kubeadm was started for this identity, and nothing says that it has finished.
 type Begun struct {
 	Identity
+	// Settings is the fingerprint of the settings that kubeadm was to apply; empty if an earlier release began.
+	Settings string `json:"settings,omitempty"`
 	// Foreign reports that the certificate directory had files that are not of the document.
 	Foreign bool `json:"foreign,omitempty"`
 	// Resetting reports that kubeadm reset was started: what is left looks like a node, and is incomplete.
@@ -36,12 +38,12 @@ const (
 	Nothing Step = iota // the machine is the node
 	Run                 // kubeadm has left nothing
 	Finish              // the machine is the node, but the end of kubeadm was not seen
-	Reset               // what an interrupted run left must be removed first
+	Reset               // what an interrupted run left must be removed first, or has other settings than the document
 )
 
-// Decide compares what a document asks for with what is there. Own are the certificates that the document brings, and
-// record is the file of the intent. An error is a Precondition. Before a Reset for controlPlaneInit call Alone.
-func Decide(want Identity, have Observed, begun *Begun, own []string, record string) (Step, []sdk.Warning, error) {
+// Decide compares what a document asks for with what is there. Wanted is the fingerprint of the document's settings, own the certificates
+// that it brings, and record is the file of the intent. An error is a Precondition. Before a Reset for controlPlaneInit call Alone.
+func Decide(want Identity, wanted string, have Observed, begun *Begun, own []string, record string) (Step, []sdk.Warning, error) {
 	left := have.Left
 	if begun != nil && !begun.Foreign { // otherwise the administrator brings them
 		left = slices.Concat(left, have.Others(own))
@@ -61,7 +63,7 @@ func Decide(want Identity, have Observed, begun *Begun, own []string, record str
 			"complete it with the same document; or kubeadm reset, then run again")
 	case begun.Resetting:
 		return Reset, nil, nil
-	case complete && have.Rotated && want.Role != settings.Join:
+	case complete && have.Rotated && want.Role != settings.Join && (begun.Settings == "" || begun.Settings == wanted):
 		warnings, err := same(want, have)
 		return Finish, warnings, err
 	case begun.Foreign:

@@ -166,7 +166,8 @@ func TestDecide(t *testing.T) {
 		change(&o)
 		return o
 	}
-	begun := func(i Identity) *Begun { return &Begun{Identity: i} }
+	begun := func(i Identity) *Begun { return &Begun{Identity: i, Settings: "these"} }
+	other := func(i Identity) *Begun { return &Begun{Identity: i, Settings: "others"} }
 	for name, c := range map[string]struct {
 		want  Identity
 		have  Observed
@@ -190,6 +191,10 @@ func TestDecide(t *testing.T) {
 		"leftovers of another hand":       {worker, Observed{Left: []string{boot}}, nil, 0, "", boot + " exists"},
 		"a worker that began":             {worker, Observed{Left: []string{boot}, Rotated: true}, begun(worker), Reset, "", ""},
 		"a worker that joined by itself":  {worker, with(node, func(o *Observed) { o.Left = []string{kubelet, boot} }), begun(worker), Finish, "", ""},
+		"a worker of other settings":      {worker, node, other(worker), Reset, "", ""},
+		"a creation of other settings":    {creator, control, other(creator), Reset, "", ""},
+		"other settings, and etcd":        {further, control, other(further), 0, "", "member of the cluster's etcd"},
+		"begun by an earlier release":     {worker, node, &Begun{Identity: worker}, Finish, "", ""},
 		"an interrupted reset":            {worker, node, &Begun{Identity: worker, Resetting: true}, Reset, "", ""},
 		"a reset that ended":              {worker, Observed{}, &Begun{Identity: worker, Resetting: true}, Run, "", ""},
 		"an interrupted creation":         {creator, Observed{Node: "n", Endpoint: "api:6443", ControlPlane: true, Left: []string{kubelet, admin}}, begun(creator), Reset, "", ""},
@@ -204,7 +209,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			step, warnings, err := Decide(c.want, c.have, c.begun, []string{"/own"}, "/state/kubeadm")
+			step, warnings, err := Decide(c.want, "these", c.have, c.begun, []string{"/own"}, "/state/kubeadm")
 			if err == nil {
 				assert.Equal(t, c.step, step)
 				assert.Equal(t, c.says != "", len(warnings) > 0)

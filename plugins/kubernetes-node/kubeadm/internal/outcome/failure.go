@@ -76,15 +76,20 @@ func (o *Output) Failure(r Run) error {
 			err = sdk.Retry(0, where+": a request got no answer")
 		}
 	}
-	detail := strings.Trim(text+"\n\n"+r.Detail, "\n")
 	cause := o.cause(text)
 	if r.Cause != "" && len(checks) == 0 && (r.Pods != "" || phase == "wait-control-plane" || strings.HasPrefix(phase, "kubelet-")) {
 		cause = r.Cause // kubeadm has only waited
 	}
+	return sdk.WithFacts(sdk.WithDetail(err, Detail(cause, text+"\n\n"+r.Detail)), facts)
+}
+
+// Detail is the detail of an error: output of programs, with its cause first if that is known.
+func Detail(cause, text string) string {
+	text = strings.Trim(text, "\n")
 	if cause != "" {
-		detail = pluginv1.CausePrefix + cause + "\n\n" + detail
+		text = pluginv1.CausePrefix + cause + "\n\n" + text
 	}
-	return sdk.WithFacts(sdk.WithDetail(err, detail), facts)
+	return text
 }
 
 // unanswered reports whether kubeadm gave up because the API server or etcd did not answer one request in time. What kubeadm has
