@@ -14,12 +14,15 @@ import (
 )
 
 // KubeletConfiguration has the fields without which no kubelet runs on a node of this package: its control groups are of
-// version 1 and not systemd's to make, and the machine may have swap. A document of a test carries them.
+// version 1 and not systemd's to make, the machine may have swap, and its disk is that of the machine that runs the tests: a kubelet
+// evicts pods by default when 10 per cent of it are free. A document of a test carries them.
 const KubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 failSwapOn: false
 cgroupDriver: cgroupfs
+evictionHard: {nodefs.available: 0%}
+imageGCHighThresholdPercent: 100
 `
 
 // IgnoredPreflightErrors are kubeadm's checks that a node of this package fails: that of the kernel, which has no

@@ -133,7 +133,8 @@ func example(t testing.TB, files ...string) []*unstructured.Unstructured {
 }
 
 // adapt changes what the examples cannot have in a container in the place of a machine: its control groups are of version 1 and not
-// systemd's to make, it may have swap, and the images are on it, under names without a registry.
+// systemd's to make, it may have swap, and the images are on it, under names without a registry. It shares the disk of the machine that
+// runs the tests: by default a kubelet evicts pods when less than 10 per cent of it is free, or 15 of that of the images.
 func adapt(t testing.TB, o *unstructured.Unstructured) {
 	t.Helper()
 	ignored := []any{cluster.IgnoredPreflightErrors}
@@ -144,7 +145,9 @@ func adapt(t testing.TB, o *unstructured.Unstructured) {
 	case "KubernetesNode":
 		set(t, o, cluster.ImageRepository, "spec", "cluster", "imageRepository")
 		set(t, o, "cgroupfs", "spec", "kubelet", "cgroupDriver")
-		set(t, o, map[string]any{"failCgroupV1": false, "failSwapOn": false}, "spec", "kubelet", "config")
+		set(t, o, map[string]any{
+			"failCgroupV1": false, "failSwapOn": false, "evictionHard": map[string]any{"nodefs.available": "0%"}, "imageGCHighThresholdPercent": int64(100),
+		}, "spec", "kubelet", "config")
 		set(t, o, ignored, "spec", "ignorePreflightErrors")
 	case "KubernetesNodeTemplate":
 		set(t, o, "cgroupfs", "spec", "template", "spec", "kubelet", "cgroupDriver")
