@@ -143,10 +143,15 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 		all := strings.Split(modes, ",")
 		r.refuse(!slices.ContainsFunc(all, func(mode string) bool { return mode != "RBAC" && mode != "AlwaysDeny" }), modesAt,
 			"gives kubelets no rights, so that no node registers", "add Node before the others: Node,RBAC")
+		r.refuse(!slices.ContainsFunc(all, func(mode string) bool { return mode != "Node" && mode != "AlwaysDeny" }), modesAt,
+			"gives kubeadm no rights, which uploads its configuration to the cluster", "add RBAC behind the others: Node,RBAC")
 	}
 	if plugins, pluginsAt := value("enable-admission-plugins"); pluginsAt != "" && !slices.Contains(strings.Split(plugins, ","), "NodeRestriction") &&
 		!strings.Contains(r.argumentOfServer("disable-admission-plugins"), "NodeRestriction") {
 		r.warn(pluginsAt, "replaces the list of kubeadm, so that a node may change other nodes and their pods: add NodeRestriction, or name it in disable-admission-plugins")
+	}
+	if servers, serversAt := value("etcd-servers"); serversAt != "" && (r.spec.Etcd == nil || r.spec.Etcd.External == nil) {
+		r.refuse(strings.Contains(servers, "http://"), serversAt, "has an address without TLS, and the etcd of a control plane answers with TLS alone", "remove it, or use https")
 	}
 	if address, addressAt := value("bind-address"); addressAt != "" {
 		ip, err := netip.ParseAddr(address)
@@ -164,6 +169,9 @@ func (r *resolver) signers(at document.Path, args []v1alpha1.Argument) {
 		return
 	}
 	names := strings.Split(args[i].Value, ",")
+	if !slices.Contains(names, "*") {
+		r.warn(at.Index(i)+".value", "runs no other controller than these: begin the list with *, unless another program signs certificates, starts pods and gives nodes their ranges")
+	}
 	for short, long := range map[string]string{"bootstrapsigner": "bootstrap-signer-controller", "tokencleaner": "token-cleaner-controller"} {
 		if off := slices.Contains(names, "-"+short) || slices.Contains(names, "-"+long); !off && !slices.Contains(names, short) && !slices.Contains(names, long) {
 			r.warn(at.Index(i)+".value", "replaces the list of kubeadm, so that no node joins with a token: add bootstrapsigner,tokencleaner")
@@ -190,15 +198,16 @@ func (r *resolver) leaderElection(at document.Path, args []v1alpha1.Argument) {
 		"set the other ones as well")
 }
 
-// portRange reads FIRST-LAST, FIRST+COUNT or one port. Source: k8s.io/apimachinery, pkg/util/net.
+// portRange reads FIRST-LAST, FIRST+COUNT or one port, without blanks inside. Source: k8s.io/apimachinery, pkg/util/net.
 func portRange(text string) (first, last int, ok bool) {
+	text = strings.TrimSpace(text)
 	from, to, isRange := strings.Cut(text, "-")
 	if !isRange {
 		from, to, isRange = strings.Cut(text, "+")
 	}
-	first, err := strconv.Atoi(strings.TrimSpace(from))
+	first, err := strconv.Atoi(from)
 	if last = first; err == nil && isRange {
-		last, err = strconv.Atoi(strings.TrimSpace(to))
+		last, err = strconv.Atoi(to)
 		if strings.Contains(text, "+") {
 			last += first
 		}
@@ -212,6 +221,15 @@ func (r *resolver) rangesOfNodes(at document.Path, args []v1alpha1.Argument) {
 	is6 := func(text string) bool { return strings.Contains(text, ":") }
 	pods := r.spec.Cluster.PodSubnets
 	four, six := slices.ContainsFunc(pods, func(p string) bool { return !is6(p) }), slices.ContainsFunc(pods, is6)
+	if i := lastArgument(args, "allocate-node-cidrs"); i >= 0 && len(pods) == 0 && lastArgument(args, "cluster-cidr") < 0 {
+		on, _ := strconv.ParseBool(args[i].Value)
+		r.refuse(on, at.Index(i)+".value", "needs the range of pods, without which the controller manager does not start", "set spec.cluster.podSubnets")
+	}
+	if i := lastArgument(args, "node-monitor-grace-period"); i >= 0 {
+		if d, err := time.ParseDuration(args[i].Value); err == nil && d > 0 && d <= 10*time.Second {
+			r.warn(at.Index(i)+".value", "is not longer than the 10s between two signs of life of a kubelet, so that nodes become NotReady again and again: use at least 40s")
+		}
+	}
 	for i, a := range args {
 		if i != lastArgument(args, a.Name) || a.Value == "0" {
 			continue

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -25,6 +26,10 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	}
 	r.duration(at+".certificateValidity", c.CertificateValidity)
 	r.duration(at+".caCertificateValidity", c.CACertificateValidity)
+	own, _ := time.ParseDuration(cmp.Or(c.CertificateValidity, "8760h"))
+	if authority, err := time.ParseDuration(c.CACertificateValidity); err == nil && 0 < authority && authority < own {
+		r.warn(at+".caCertificateValidity", "is shorter than certificateValidity, by default 8760h: when the authorities expire, so does every certificate that they have signed")
+	}
 	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, DefaultCertificatesDir)
 }
 

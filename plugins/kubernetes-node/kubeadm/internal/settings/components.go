@@ -56,7 +56,7 @@ func (r *resolver) components() {
 			if v.MountPath != "" {
 				r.path(field+".mountPath", v.MountPath)
 			}
-			r.mount(field, v, mounts)
+			r.mount(field, v, mounts, r.mountsOf(c.Name))
 		}
 		r.componentTraps(at, c.Name, c.Want)
 		r.removed(at+".args", c.Name, c.Want.Args)
@@ -76,10 +76,15 @@ func (r *resolver) mountsOf(component string) map[string]string {
 	return mounts
 }
 
-// mount refuses a path at which something is mounted already, and adds it to the mounts.
-func (r *resolver) mount(field document.Path, v v1alpha1.HostVolume, mounts map[string]string) {
+// mount refuses a path at which something is mounted already, and a volume in the place of one of kubeadm's that the component reads its
+// certificates from. It adds the path to the mounts.
+func (r *resolver) mount(field document.Path, v v1alpha1.HostVolume, mounts, own map[string]string) {
 	at := field + ".hostPath"
 	where := v.HostPath
+	for file, name := range own {
+		r.refuse(name == v.Name && name != "ca-certs" && v.HostPath != file, field+".name", "is the name of the volume that kubeadm makes of "+file+
+			", which the component then does not have", "give it another name")
+	}
 	if v.MountPath != "" {
 		at, where = field+".mountPath", v.MountPath
 	}
@@ -170,7 +175,9 @@ func (r *resolver) merge(at document.Path, into map[string]any, own any, free js
 func (r *resolver) quantities(at document.Path, all map[string]string, valid func(string) bool, example string, known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		r.oneOf(at.Key(key), key, known...)
-		r.refuse(!valid(all[key]), at.Key(key), "is not a quantity of this field", "write it like "+example)
+		if r.refuse(!valid(all[key]), at.Key(key), "is not a quantity of this field", "write it like "+example); key != "cpu" && strings.HasSuffix(all[key], "m") {
+			r.warn(at.Key(key), "is in thousandths of a byte: write Mi for 1024 x 1024 bytes, M for a million")
+		}
 	}
 }
 

@@ -78,6 +78,9 @@ func (r *resolver) podSubnet(at document.Path, p netip.Prefix) {
 			return
 		}
 	}
+	if p.Bits() == length {
+		r.warn(at, fmt.Sprintf("has the range of one node, /%d, and none for a second node: use a larger range, or set %s in spec.controllerManager.args", length, name))
+	}
 	hint := "or set " + name + " in spec.controllerManager.args"
 	r.refuse(p.Bits() > length, at, fmt.Sprintf("is smaller than the range of one node, /%d", length), "use a larger range, "+hint)
 	r.refuse(length-p.Bits() > 16, at, fmt.Sprintf("has more than 2^16 ranges of nodes, which are /%d", length),

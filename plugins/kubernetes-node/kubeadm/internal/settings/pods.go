@@ -105,14 +105,8 @@ func (r *resolver) containerOfPod(at document.Path, name string, container map[s
 			r.refuse(port[field] != nil && (err != nil || number < 1 || number > 65535), at, "has a port"+of, "use 1 to 65535")
 		}
 	}
+	r.amounts(at, name, container)
 	resources, _ := container["resources"].(map[string]any)
-	for _, field := range []string{"limits", "requests"} {
-		amounts, _ := resources[field].(map[string]any)
-		for _, resource := range slices.Sorted(maps.Keys(amounts)) {
-			text, isText := amounts[resource].(string)
-			r.refuse(isText && !quantity.MatchString(text), at, "has an amount of "+resource+of, "write it like 500Mi or 250m")
-		}
-	}
 	requests, _ := resources["requests"].(map[string]any)
 	limits, _ := resources["limits"].(map[string]any)
 	for _, resource := range slices.Sorted(maps.Keys(requests)) {
@@ -204,8 +198,20 @@ func keyWithin(value any, names ...string) string {
 	return ""
 }
 
-// patchOfPod refuses a strategic patch that adds a container without an image to a static pod of kubeadm: containers are merged by name, and
-// that of kubeadm has the name of the component.
+// amounts refuses amounts of resources that the kubelet does not decode.
+func (r *resolver) amounts(at document.Path, name string, container map[string]any) {
+	resources, _ := container["resources"].(map[string]any)
+	for _, field := range []string{"limits", "requests"} {
+		amounts, _ := resources[field].(map[string]any)
+		for _, resource := range slices.Sorted(maps.Keys(amounts)) {
+			text, isText := amounts[resource].(string)
+			r.refuse(isText && !quantity.MatchString(text), at, "has an amount of "+resource+" of the container "+name+" that the kubelet does not take", "write it like 500Mi or 250m")
+		}
+	}
+}
+
+// patchOfPod refuses fields that a pod does not have, amounts that the kubelet does not decode, and a strategic patch that adds a container without
+// an image to a static pod of kubeadm: containers are merged by name, and that of kubeadm has the name of the component.
 func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 	var patch struct {
 		Spec struct {
@@ -213,6 +219,14 @@ func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 		} `json:"spec"`
 	}
 	static := strings.HasPrefix(p.Target, "kube-") || p.Target == "etcd"
+	pod := objectOf([]byte(p.Patch))
+	if spec, _ := pod["spec"].(map[string]any); static && p.Type != "json" && !strings.Contains(p.Patch, `"$`) { // which strategic merge reads
+		r.fieldsOfPod(at, spec)
+		for _, container := range listOf(spec["containers"]) {
+			name, _ := container["name"].(string)
+			r.amounts(at, name, container)
+		}
+	}
 	if p.Type != "strategic" || !static || json.Unmarshal([]byte(p.Patch), &patch) != nil {
 		return
 	}

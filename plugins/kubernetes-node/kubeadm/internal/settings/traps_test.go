@@ -13,6 +13,8 @@ import (
 func TestTraps(t *testing.T) {
 	t.Parallel()
 	const kubelet, server = initSpec + "kubelet: {", initSpec + "apiServer: {"
+	const manager = initSpec + "controllerManager: {args: [{name: "
+	const patch = initSpec + "patches: [{target: kube-apiserver, patch: '{spec: {"
 	audit := func(volume string) string {
 		return server + "args: [{name: audit-log-path, value: /var/log/audit/a.log}, {name: audit-policy-file, value: /etc/kubernetes/pki/policy.yaml}], volumes: [" + volume + "]}"
 	}
@@ -95,6 +97,28 @@ func TestTraps(t *testing.T) {
 		initSpec + "cluster: {dnsDomain: other.local}\nkubelet: {config: {clusterDomain: other.local}}":                                                                                    "",
 		workerSpec + "kubelet: {config: {clusterDomain: other.local}}":                                                                                                                     "",
 		server + "volumes: [{name: pki, hostPath: /a, mountPath: /etc/kubernetes/pki}]}":                                                                                                   "error spec.apiServer.volumes[0].mountPath: is where the volume k8s-certs is mounted",
+		server + "args: [{name: authorization-mode, value: Node}]}":                                                                                                                        "error spec.apiServer.args[0].value: gives kubeadm no rights",
+		server + "args: [{name: authorization-mode, value: 'Node,AlwaysAllow'}]}":                                                                                                          "",
+		server + "args: [{name: etcd-servers, value: 'http://127.0.0.1:2379'}]}":                                                                                                           "error spec.apiServer.args[0].value: has an address without TLS",
+		server + "args: [{name: etcd-servers, value: 'https://127.0.0.1:2379'}]}":                                                                                                          "",
+		server + "args: [{name: service-node-port-range, value: '30000 - 32767'}]}":                                                                                                        "error spec.apiServer.args[0].value: is not a range of ports",
+		server + "args: [{name: service-node-port-range, value: ' 30000-32767'}]}":                                                                                                         "",
+		server + "volumes: [{name: k8s-certs, hostPath: /a}]}":                                                                                                                             "error spec.apiServer.volumes[0].name: is the name of the volume that kubeadm makes of /etc/kubernetes/pki",
+		initSpec + "scheduler: {volumes: [{name: kubeconfig, hostPath: /a}]}":                                                                                                              "error spec.scheduler.volumes[0].name: is the name of the volume that kubeadm makes of /etc/kubernetes/scheduler.conf",
+		manager + "controllers, value: 'bootstrapsigner,tokencleaner'}]}":                                                                                                                  "warning spec.controllerManager.args[0].value: runs no other controller",
+		manager + "allocate-node-cidrs, value: 'true'}]}":                                                                                                                                  "error spec.controllerManager.args[0].value: needs the range of pods",
+		manager + "allocate-node-cidrs, value: 'true'}, {name: cluster-cidr, value: 10.0.0.0/16}]}":                                                                                        "",
+		manager + "allocate-node-cidrs, value: 'true'}]}\ncluster: {podSubnets: [10.244.0.0/16]}":                                                                                          "",
+		manager + "node-monitor-grace-period, value: 5s}]}":                                                                                                                                "warning spec.controllerManager.args[0].value: is not longer than the 10s",
+		initSpec + "cluster: {podSubnets: [10.244.0.0/24]}":                                                                                                                                "warning spec.cluster.podSubnets[0]: has the range of one node, /24",
+		initSpec + "cluster: {caCertificateValidity: 24h}":                                                                                                                                 "warning spec.cluster.caCertificateValidity: is shorter than certificateValidity",
+		workerSpec + "node: {criSocket: 'unix:///var/run/dockershim.sock'}":                                                                                                                "error spec.node.criSocket: is of dockershim",
+		workerSpec + "kubelet: {systemReserved: {memory: 500m}}":                                                                                                                           "warning spec.kubelet.systemReserved.memory: is in thousandths of a byte",
+		workerSpec + "kubelet: {systemReserved: {cpu: 500m}}":                                                                                                                              "",
+		patch + "containers: [{name: kube-apiserver, resources: {requests: {cpu: 1 core}}}]}}'}]":                                                                                          "error spec.patches[0].patch: has an amount of cpu",
+		patch + "containers: [{name: kube-apiserver, resource: {requests: {cpu: 100m}}}]}}'}]":                                                                                             "error spec.patches[0].patch: spec.containers[0].resource",
+		patch + "containers: [{name: kube-apiserver, resources: {requests: {cpu: 100m}}}]}}'}]":                                                                                            "",
+		patch + "volumes: [{name: a, $patch: delete}]}}'}]":                                                                                                                                "",
 		server + "volumes: [{name: ca-certs, hostPath: /a, mountPath: /etc/ssl/certs}]}":                                                                                                   "",
 		server + "volumes: [{name: a, hostPath: /a}, {name: b, hostPath: /b, mountPath: /a}]}":                                                                                             "error spec.apiServer.volumes[1].mountPath: is where the volume a is mounted",
 		initSpec + "cluster: {endpoint: '0.0.0.0:6443'}":                                                                                                                                   "error spec.cluster.endpoint: is no address of a machine",
