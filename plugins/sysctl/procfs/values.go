@@ -116,8 +116,33 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 	return "", ""
 }
 
+// removed are parameters that Linux had, and the first release without them. Sources: the changes of net/ipv4, kernel/sched and mm.
+func removed() map[sysctld.Key]string {
+	all := map[sysctld.Key]string{
+		"net/ipv4/tcp_tw_recycle": "4.12", "net/ipv4/netfilter/ip_conntrack_max": "4.9", "net/ipv4/ip_conntrack_max": "2.6.27",
+		"vm/hugepages_treat_as_movable": "4.16", "vm/block_dump": "5.12",
+	}
+	for _, name := range []string{"latency_ns", "min_granularity_ns", "wakeup_granularity_ns", "migration_cost_ns", "nr_migrate", "tunable_scaling"} {
+		all["kernel/sched_"+sysctld.Key(name)] = "5.13"
+	}
+	return all
+}
+
 // oddity says what is strange about a value that a kernel takes, or about a parameter that the table does not have, "" for nothing.
 func oddity(key sysctld.Key, value string) string {
+	if release := removed()[key]; release != "" {
+		return "is a parameter that Linux does not have since " + release + ": remove it, or list it in spec.ignoreMissing for older kernels"
+	}
+	if given := strings.Fields(value); strings.HasSuffix(string(key), "mem") && len(given) == 3 {
+		var numbers []uint64
+		for _, text := range given {
+			number, _ := strconv.ParseUint(text, 0, 64)
+			numbers = append(numbers, number)
+		}
+		if !slices.IsSorted(numbers) {
+			return "is a minimum, a value in between and a maximum, which do not ascend here"
+		}
+	}
 	n, beside := numbersOf(key)
 	if near := document.Nearest(path.Base(string(key)), beside); n.count == 0 && near != "" {
 		return "is none of the parameters that Linux has there, as far as they are known: did you mean " + near + "?"
