@@ -71,6 +71,10 @@ func Resolve(doc v1alpha1.Timesync, lines ...Line) (Settings, []sdk.Violation) {
 		r.line(l)
 	}
 	r.leapSeconds(spec.MixedLeapSeconds)
+	if s := r.result; len(s.RefClocks) > 0 && len(s.Sources) == 0 && !s.unnamed && !s.KeepDistributionSources &&
+		!slices.ContainsFunc(s.RefClocks, func(c RefClock) bool { return c.Driver != "pps" }) {
+		r.refuse(document.Path(s.RefClocks[0].Field), "says when a second begins and not which one, so that the clock is never set", "name a server or another clock as well")
+	}
 	return r.result, r.violations
 }
 
@@ -93,11 +97,13 @@ func (r *resolver) address(text string, field document.Path) {
 	ip, err := netip.ParseAddr(text)
 	canonical := strings.ToLower(text)
 	switch {
-	case err == nil && (ip.IsMulticast() || ip.IsUnspecified()):
+	case err == nil && (ip.IsMulticast() || ip.IsUnspecified() || text == "255.255.255.255"):
 		r.refuse(field, "is not the address of a server", "write the address or the name of a server, which daemons ask one by one")
 		return
 	case err == nil && ip.Zone() == "":
-		canonical = ip.String()
+		if canonical = ip.String(); ip.IsLoopback() {
+			r.warn(field, "is this machine, whose daemon takes no time from itself: remove it, unless another program serves time there")
+		}
 	case !form.IsHostName(text) || strings.Trim(text, "0123456789.") == "":
 		r.refuse(field, "must be an IP address or a DNS name", "write the address alone, without port, scheme or zone")
 		return

@@ -69,6 +69,8 @@ func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct{ spec, want string }{
 		"port":                {`{"servers":[{"address":"a.example.com:123"}]}`, "spec.servers[0].address: must be an IP address or a DNS name"},
 		"multicast":           {`{"servers":[{"address":"224.0.1.1"}]}`, "spec.servers[0].address: is not the address of a server"},
+		"broadcast":           {`{"servers":[{"address":"255.255.255.255"}]}`, "spec.servers[0].address: is not the address of a server"},
+		"pulses alone":        {`{"refClocks":[{"driver":"pps","device":"/dev/pps0"}]}`, "spec.refClocks[0]: says when a second begins and not which one"},
 		"unspecified":         {`{"fallback":["::"]}`, "spec.fallback[0]: is not the address of a server"},
 		"zone":                {`{"servers":[{"address":"fe80::1%eth0"}]}`, "spec.servers[0].address: must be an IP address or a DNS name"},
 		"blanks":              {`{"servers":[{"address":"a b"}]}`, "spec.servers[0].address: must be an IP address or a DNS name"},
@@ -112,6 +114,10 @@ func TestWarned(t *testing.T) {
 		`{"servers":[{"address":"a","key":{"id":1,"type":"MD5","value":{"value":"c4n4ry"}}}]}`:                                   "spec.servers[0].key.value",
 		`{"servers":[{"address":"a","key":{"id":1,"type":"SHA512","value":{"value":"` + strings.Repeat("c4n4ry-8", 8) + `"}}}]}`: "",
 		`{"pools":[{"address":"pool.example.com"}],"servers":[]}`:                                                                "",
+		`{"servers":[{"address":"127.0.0.1"}]}`:                                                                                  "spec.servers[0].address",
+		`{"refClocks":[{"driver":"pps","device":"/dev/pps0"},{"driver":"phc","device":"/dev/ptp0"}]}`:                            "",
+		`{"refClocks":[{"driver":"pps","device":"/dev/pps0"}],"servers":[{"address":"a"}]}`:                                      "",
+		`{"refClocks":[{"driver":"pps","device":"/dev/pps0"}],"keepDistributionSources":true}`:                                   "",
 		`{"makeStep":{"threshold":"1s","limit":0}}`:                                                                              "",
 	} {
 		s, violations := settings.Resolve(document(t, spec))
