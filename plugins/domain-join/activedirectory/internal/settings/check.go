@@ -129,7 +129,7 @@ func (c *checker) secrets() {
 	}
 	if user := c.spec.Credentials; user != nil {
 		const at = document.Path("spec.credentials")
-		c.refuse(user.Username == "" || strings.ContainsAny(user.Username, `\@`) || form.HasControl(user.Username), at+".username",
+		c.refuse(user.Username == "" || strings.ContainsAny(user.Username, `\@"/[]:;|=,+*?<>`) || form.HasControl(user.Username), at+".username",
 			"is not the name of an account without its domain", "write it like joiner: the domain is spec.domain")
 		c.password(at+".password", user.Password)
 	}
