@@ -47,7 +47,7 @@ type KindOf[C any] struct {
 }
 
 // For returns the Kind of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
-// v1alpha1.Header and add a Spec. The values and bounds that the contract states for fields of its kinds are checked before the plan
+// v1alpha1.Header and add a Spec. What the contract states of its kinds, such as values, bounds and which sources are the same, is checked before the plan
 // function; to report all errors at once it is also called with a document that breaks them, and its plan is then not used.
 func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) KindOf[C] {
 	return KindOf[C]{plan: plan, base: definition{
@@ -82,6 +82,9 @@ func (k KindOf[C]) definition() definition {
 	d.plan = func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
 		var want C
 		violations, broken := document.Unmarshal(doc, &want), schema.RulesFor(d.apiVersion, d.kind).Violations(doc)
+		if len(violations) == 0 { // else a rule would be about what is not decoded
+			broken = besides(broken, document.Refused(&want))
+		}
 		switch {
 		case k.validate != nil:
 			violations = document.Join(violations, besides(broken, k.validate(want)))

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "regexp"
+
 // These aliases are the forms that several fields share: plain strings in Go, whose rules apply to every field with the name.
 
 // AbsolutePath is an absolute path of Linux or Windows.
@@ -21,6 +23,11 @@ type DNSLabel = string
 //
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`
 type DNSName = string
+
+var dnsName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+
+// IsHostName reports whether a text is a DNSName of at most 253 characters. An IPv4 address has this form as well.
+func IsHostName(text string) bool { return len(text) <= 253 && dnsName.MatchString(text) }
 
 // QualifiedDNSName is a DNS name of two or more labels.
 //

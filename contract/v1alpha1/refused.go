@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -48,6 +49,13 @@ func (s SysctlSpec) Refused() (all []Refusal) {
 			refuse("names the same parameter as "+other, "keep one of the two spellings", "parameters", text)
 		}
 		known[key] = text
+	}
+	// A module's name as modprobe(8) and modules-load.d(5) accept it, at most MODULE_NAME_LEN of the kernel.
+	module := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,54}$`)
+	for i, text := range s.Modules {
+		if !module.MatchString(text) {
+			refuse("is not a module name", "use only letters, digits, _ and -, and no options", "modules", i)
+		}
 	}
 	profiles := SysctlProfiles()
 	for _, name := range s.Profiles {

@@ -9,16 +9,10 @@ import (
 	"unicode"
 )
 
-var (
-	hostName    = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
-	windowsPath = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
-)
+var windowsPath = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
 
 // HasControl reports whether a text has control characters, line ends among them.
 func HasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
-
-// IsHostName reports whether a text is a DNS name of at most 253 characters, with letters of any case. An IPv4 address has this form as well.
-func IsHostName(text string) bool { return len(text) <= 253 && hostName.MatchString(text) }
 
 // IsPath reports whether a text is an absolute path in its shortest form, other than the root, without control characters.
 func IsPath(text string, windows bool) bool {

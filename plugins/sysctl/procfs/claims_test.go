@@ -50,5 +50,5 @@ func TestValidateReportsEveryViolation(t *testing.T) {
 	for _, v := range validate(doc) {
 		fields = append(fields, v.Field)
 	}
-	assert.Equal(t, []string{"spec.parameters.kernel", "spec.ignoreMissing[0]", "spec.modules[0]"}, fields)
+	assert.Equal(t, []string{"spec.parameters.kernel", "spec.modules[0]", "spec.ignoreMissing[0]"}, fields)
 }

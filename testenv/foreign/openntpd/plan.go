@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 func others() []string { return []string{"chrony", "chronyd", "ntp", "ntpd", "ntpsec", "busybox-ntpd"} }
 
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
-	if violations := validate(doc); len(violations) > 0 {
+	if _, violations := sdk.ProviderConfig[struct{}](doc.Spec.ProviderConfig); len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
 	if err := sdk.UnsupportedFields(unsupported(doc.Spec)...); err != nil {
@@ -80,16 +79,6 @@ func files(t target.Target, spec v1alpha1.TimesyncSpec) []sdk.FileSpec {
 		path = "/etc/openntpd/ntpd.conf"
 	}
 	return []sdk.FileSpec{{Path: path, Content: []byte(b.String()), Mode: 0o644}}
-}
-
-func validate(doc v1alpha1.Timesync) []sdk.Violation {
-	_, violations := sdk.ProviderConfig[struct{}](doc.Spec.ProviderConfig)
-	for at, s := range sources(doc.Spec) {
-		if !regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`).MatchString(s.Address) {
-			violations = append(violations, sdk.Violation{Field: string(at.Field("address")), Message: "must be an IP address or a DNS name"})
-		}
-	}
-	return violations
 }
 
 // sources are the sources of the document by their paths.

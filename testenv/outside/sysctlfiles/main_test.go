@@ -39,23 +39,3 @@ func TestARunningMachineIsRefused(t *testing.T) {
 		t.Errorf("error %v, want Unsupported without a field", err)
 	}
 }
-
-func TestNormal(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"kernel.panic":                     "kernel/panic",
-		"net/ipv4/conf/eth0.100/rp_filter": "net/ipv4/conf/eth0.100/rp_filter",
-		"net.ipv4.conf.eth0/100.rp_filter": "net/ipv4/conf/eth0.100/rp_filter",
-		"kernel":                           "",
-		"kernel..panic":                    "",
-		"kernel.panic.":                    "",
-		"net/../kernel/panic":              "",
-		"net.ipv4.conf.*.rp_filter":        "",
-		"-kernel.panic":                    "",
-		"kernel.panic = 1\nkernel.sysrq":   "",
-	} {
-		if got, ok := normal(text); got != want || ok != (want != "") {
-			t.Errorf("normal(%q) = %q, %v, want %q", text, got, ok, want)
-		}
-	}
-}

@@ -2,11 +2,7 @@
 package settings
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/hex"
-	"errors"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -84,25 +80,7 @@ type Key struct {
 }
 
 // Bytes returns the key itself. It is an error if the value has no valid form; the error does not quote it.
-func (k Key) Bytes() ([]byte, error) {
-	text := k.Value.Reveal()
-	if digits, ok := bytes.CutPrefix(text, []byte("HEX:")); ok {
-		key, err := hex.DecodeString(string(digits))
-		if err != nil { // never %w: it quotes a digit
-			return nil, errors.New("must have an even number of hexadecimal digits after the prefix HEX")
-		}
-		return key, nil
-	}
-	for _, c := range text {
-		if c <= ' ' || c > '~' {
-			return nil, errors.New("must have printable ASCII characters without blanks, or HEX: and hexadecimal digits")
-		}
-	}
-	if bytes.HasPrefix(text, []byte("ASCII:")) {
-		return nil, errors.New("must be written without the prefix ASCII")
-	}
-	return text, nil
-}
+func (k Key) Bytes() ([]byte, error) { return v1alpha1.TimeKey{Value: k.Value}.Bytes() }
 
 // RefClock is a clock of the machine.
 type RefClock struct {
@@ -145,15 +123,9 @@ func (s Settings) Exclusive() bool { return s.ReplacesSources() && !s.unnamed }
 
 // Names reports whether a source of the document has this address, or this name.
 func (s Settings) Names(address string) bool {
-	return slices.ContainsFunc(s.Sources, func(o Source) bool { return canonical(o.Address) == canonical(address) })
-}
-
-// canonical is an address in its shortest form, or a name in lower case.
-func canonical(address string) string {
-	if ip, err := netip.ParseAddr(address); err == nil {
-		return ip.String()
-	}
-	return strings.ToLower(address)
+	return slices.ContainsFunc(s.Sources, func(o Source) bool {
+		return v1alpha1.CanonicalTimeSource(o.Address) == v1alpha1.CanonicalTimeSource(address)
+	})
 }
 
 // Keys returns the symmetric keys, each once, by ID.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/internal/form"
 )
 
@@ -69,7 +70,7 @@ func portOf(text string) (port string, err error) {
 		}
 	} else if strings.Contains(host, ":") {
 		return "", errors.New("must have an IPv6 address in brackets")
-	} else if !form.IsHostName(host) {
+	} else if !v1alpha1.IsHostName(host) {
 		return "", errors.New("is not a host: labels of letters, digits and -, joined by dots")
 	}
 	return port, nil

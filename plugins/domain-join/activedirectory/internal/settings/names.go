@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-ldap/ldap/v3"
 
-	"github.com/machineadm/machineadm/plugins/internal/form"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // The forms of names. That of an account is NetBIOS', with the characters that a DNS label has as well.
@@ -22,7 +22,7 @@ const maxAccount = 15
 // isDNSName reports whether text is a DNS name, and no IPv4 address.
 func isDNSName(text string) bool {
 	last := text[strings.LastIndexByte(text, '.')+1:]
-	return form.IsHostName(text) && !onlyDigits(last)
+	return v1alpha1.IsHostName(text) && !onlyDigits(last)
 }
 
 // isQualified reports whether text is a DNS name of two labels or more.
