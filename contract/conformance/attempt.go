@@ -35,7 +35,7 @@ func (r *runner) attempt(ctx context.Context, check Check) (result, error) {
 	switch {
 	case r.shared.startFailure.Load() != nil:
 		return r.skippedWithoutStart(), nil
-	case check.once && !r.representative:
+	case check.once && !r.representative, check.eachKind && !r.ofKind:
 		return skipped("does not depend on the case: checked with another one"), nil
 	}
 	f, err := r.fixture()

@@ -40,8 +40,10 @@ type expectation struct {
 	Reboot  string            `json:"reboot,omitempty"`
 	Secrets []string          `json:"secrets,omitempty"`
 	Modes   map[string]string `json:"modes,omitempty"`
-	File    string            `json:"file,omitempty"`
-	SHA256  string            `json:"sha256,omitempty"`
+	// Claims has the parts of the value by the id of a claim.
+	Claims map[string][]string `json:"claims,omitempty"`
+	File   string              `json:"file,omitempty"`
+	SHA256 string              `json:"sha256,omitempty"`
 }
 
 type expectedError struct {
@@ -111,8 +113,14 @@ func loadCase(dir string) (*Case, error) {
 	if c.config, err = os.ReadFile(filepath.Join(dir, "config.yaml")); err != nil {
 		return nil, fmt.Errorf("read a case: %w", err)
 	}
-	if err := c.readExpectation(filepath.Join(dir, "expect.yaml")); err != nil {
-		return nil, err
+	name := filepath.Join(dir, "expect.yaml")
+	switch data, err := os.ReadFile(name); {
+	case err == nil:
+		if err := c.readExpectation(name, data); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read a case: %w", err)
 	}
 	if _, err = c.document(newCanary(), nil); err != nil {
 		return nil, err
@@ -137,7 +145,7 @@ func (c *Case) checkRole() error {
 	for field, wrong := range map[string]bool{
 		"file": of == configurator && e.File != "", "sha256": of == configurator && e.SHA256 != "",
 		"changes": of != configurator && e.Changes != nil, "reboot": of != configurator && e.Reboot != "",
-		"modes": of != configurator && e.Modes != nil,
+		"modes": of != configurator && e.Modes != nil, "claims": of != configurator && e.Claims != nil,
 	} {
 		if wrong {
 			return fmt.Errorf("%s: %s: has no effect for the kind %s", filepath.Join(c.dir, "expect.yaml"), field, c.header.kind)
@@ -152,14 +160,7 @@ func (c *Case) checkRole() error {
 	return nil
 }
 
-func (c *Case) readExpectation(name string) error {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read a case: %w", err)
-	}
+func (c *Case) readExpectation(name string, data []byte) error {
 	if err := readYAML(name, data, &c.expect); err != nil {
 		return err
 	}
@@ -183,6 +184,9 @@ func (c *Case) readExpectation(name string) error {
 	}
 	if c.refused() && c.expect.Changes != nil {
 		problem("changes", "a refused document has none")
+	}
+	if c.refused() && c.expect.Claims != nil {
+		problem("claims", "a refused document has none")
 	}
 	if c.refused() && (c.expect.File != "" || c.expect.SHA256 != "") {
 		problem("file, sha256", "a refused document has no object")

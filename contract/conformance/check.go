@@ -15,8 +15,8 @@ type Check struct {
 
 	// of are the types of plugin that the check is for; 0 is a configurator.
 	of role
-	// once marks a check that depends on no case.
-	once bool
+	// once marks a check that depends on no case, eachKind one that depends on the kind of the case alone.
+	once, eachKind bool
 	// alone marks a check that no other case may disturb.
 	alone bool
 	run   func(context.Context, *fixture) (result, error)

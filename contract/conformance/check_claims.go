@@ -55,6 +55,12 @@ func claims(ctx context.Context, f *fixture) (result, error) {
 	if got := checkIDs(plan); got.status != Pass {
 		return got, nil
 	}
+	if missing := f.runner.c.missingClaims(plan, f.runner.claimKey); missing != "" {
+		return failed(finding{
+			clause: "P-32", expected: "the claims of expect.yaml, beside others", got: "Plan answers with other claims: " + missing,
+			cause: "an id or a value in another form than the table of claims in SPEC.md, or claims of a part of the document alone",
+		}), nil
+	}
 	if got := f.stableClaims(ctx, p, plan); got.status != Pass {
 		return got, nil
 	}

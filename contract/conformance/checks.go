@@ -46,7 +46,7 @@ func checksOfAnswers() []Check {
 		},
 		{
 			Name: claimsName, Clause: "P-32, P-33, P-34", run: claims,
-			Says: "Plan claims what the document owns, the same before and after Apply, with digests under the key of the request",
+			Says: "Plan claims what the document owns and the case expects, the same before and after Apply, with digests under the key of the request",
 		},
 		{
 			Name: eventsName, Clause: "P-20, P-22, P-23, P-24, P-31", run: events,
@@ -57,7 +57,12 @@ func checksOfAnswers() []Check {
 			Says: "an unknown field is refused with its path; below the spec and providerConfig, it is refused or changes the claims",
 		},
 		{
-			Name: "fields", Clause: "G-4", once: true, run: fields,
+			Name: "kind", Clause: "F-20, G-23", eachKind: true, run: kindMeans,
+			Says: "of a kind of machineadm, Plan refuses what contract/v1alpha1/cases says, at these fields, and claims what it says, or answers " +
+				"Unsupported or Precondition to a valid document",
+		},
+		{
+			Name: "fields", Clause: "G-4", eachKind: true, run: fields,
 			Says: "each field of a kind of machineadm that images can hold changes what Plan answers, or is refused; a field is tried with " +
 				"the values that its schema suggests",
 		},

@@ -31,12 +31,14 @@
 //     [H-4]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
 //     P-25, P-26, P-31, P-53, G-9, G-14, E-1, E-2, E-7, E-10, E-11]
-//   - claims: Plan claims what the document owns, the same before and after Apply, with digests under the key of the
-//     request [P-32, P-33, P-34]
+//   - claims: Plan claims what the document owns and the case expects, the same before and after Apply, with digests
+//     under the key of the request [P-32, P-33, P-34]
 //   - events: Apply ends with exactly one finished, and each change is started, then changed [P-20, P-22, P-23, P-24,
 //     P-31]
 //   - unknown-field: an unknown field is refused with its path; below the spec and providerConfig, it is refused or
 //     changes the claims [G-2, F-11]
+//   - kind: of a kind of machineadm, Plan refuses what contract/v1alpha1/cases says, at these fields, and claims what
+//     it says, or answers Unsupported or Precondition to a valid document [F-20, G-23]
 //   - fields: each field of a kind of machineadm that images can hold changes what Plan answers, or is refused; a field
 //     is tried with the values that its schema suggests [G-4]
 //   - quotes: of a kind with secret fields, no InvalidConfig and no Unsupported quotes a value that it refuses [G-3]

@@ -24,12 +24,16 @@ Fields of expect.yaml, all optional (JSON Schema: case.schema.json):
            field  the field path of a violation; absent: the answer names no field
            final  true for a Precondition that no other document can resolve
   facts    the facts of the error, all of them; absent: not compared
-  changes  the ids of the changes of the first plan, in order; absent: not compared
+  changes  the ids of the changes of the first plan, in order; absent: not compared. A provider chooses its ids
+  claims   claims of the first plan, beside others: the parts of the value by id, as in {"sysctl:kernel.panic": ["10"]}
   reboot   the latest reboot that a change of the first plan requests: None, AfterRun or BeforeNext; absent: None
   secrets  the paths of the secret fields: exactly the places of ${canary} in config.yaml
   file     the name of a file of served/ that the object or the passphrase equals; absent: not compared
   sha256   the SHA-256 of the object or the passphrase, in hexadecimal; absent: not compared
   modes    octal permissions in expect/, by path, other than 0755 for directories and programs and 0644 for other files
+
+A directory of cases is of one provider. What every provider of a kind of machineadm answers is in contract/v1alpha1/cases,
+which the check kind tries: outcomes, the fields of errors, and claims.
 
 Version control keeps neither modes nor empty directories: directories and programs of root/ and expect/ count as 0755 and
 other files as 0644, and directories without a file are not compared.

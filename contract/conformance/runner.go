@@ -33,6 +33,8 @@ type runner struct {
 	counterpart *counterpart
 	// representative marks the case of the checks that depend on no case.
 	representative bool
+	// ofKind marks the first case of its kind that is applied.
+	ofKind bool
 	// startTimeout limits a start.
 	startTimeout time.Duration
 	// shared is of all runners of a suite.

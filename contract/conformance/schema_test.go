@@ -24,7 +24,7 @@ func TestSchemaOfACase(t *testing.T) {
 		require.NoError(t, err, name)
 		return schema.Validate(value)
 	}
-	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/expect.yaml", "testenv/*/testdata/*/*/expect.yaml"} {
+	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/expect.yaml", "testenv/*/testdata/*/*/expect.yaml", "contract/v1alpha1/cases/*/*/expect.yaml"} {
 		files, err := filepath.Glob(filepath.Join("../..", pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)
@@ -41,6 +41,9 @@ func TestSchemaOfACase(t *testing.T) {
 		"errors: [{code: Precondition, final: true}]\nfacts: {a: b}\n": true,
 		"errors: []\nchanges: [a]\n":                                   true,
 		"changes: []\n":                                                true,
+		"claims: {\"a:b\": [c], \"a:d\": []}\n":                        true,
+		"claims: {\"a:b\": c}\n":                                       false,
+		"errors: [{code: Retry}]\nclaims: {\"a:b\": [c]}\n":            false,
 		"change: [a]\n":                                                false,
 		"errors: [{code: Internal}]\n":                                 false,
 		"errors: [{code: Retry, final: true}]\n":                       false,

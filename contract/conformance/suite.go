@@ -105,7 +105,7 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 func (s Suite) newRunner(ctx context.Context, index int) (*runner, error) {
 	r := &runner{
 		c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative(),
-		shared: s.shared, startTimeout: cmp.Or(s.StartTimeout, launch.DefaultTimeout),
+		ofKind: index == s.firstOf(s.Cases[index].header), shared: s.shared, startTimeout: cmp.Or(s.StartTimeout, launch.DefaultTimeout),
 	}
 	var err error
 	if r.binary, err = filepath.Abs(s.Binary); err != nil {
@@ -145,4 +145,9 @@ func (s Suite) checks(of *Case) []Check {
 // representative is the index of the case for the checks that depend on no case: the first that is applied, else the first.
 func (s Suite) representative() int {
 	return max(0, slices.IndexFunc(s.Cases, func(c *Case) bool { return !c.refused() }))
+}
+
+// firstOf is the index of the first case with a document of this kind that is applied; -1 if there is none.
+func (s Suite) firstOf(kind header) int {
+	return slices.IndexFunc(s.Cases, func(c *Case) bool { return c.header == kind && !c.refused() })
 }

@@ -100,6 +100,7 @@ func defectsOfConfigurators() []defect {
 		{name: "forgetful-reload", check: "live", says: `after SIGKILL before the command "app-control reload" and another Apply`, forgetful: true},
 		{name: "leaving", check: "live", says: "Apply leaves processes: 1", leaving: true},
 		{name: "poll-blind", kind: v1alpha1.KindTimesync, check: "fields", says: `"spec.pools[0].minPoll"`, ignores: "minPoll"},
+		{name: "one-by-one", kind: v1alpha1.KindTimesync, answers: true, check: "kind", says: "addresses-that-are-none: Plan answers", wrap: with(&wrapper{refused: firstFault})},
 		{name: "summaryless", answers: true, check: "outcome", says: "(P-20): the plan has the change", wrap: with(&wrapper{planned: summaryless})},
 		{name: "detailless", answers: true, check: "outcome", says: "without an ErrorDetail", answer: detailless},
 		{name: "final", answers: true, check: "outcome", says: "final: true instead of false", wrap: with(&wrapper{failed: func(e *pluginv1.Error) { e.Final = true }})},
@@ -168,6 +169,7 @@ type wrapper struct {
 	claim       func(key []byte, c *pluginv1.Claim)
 	finished    func(limit int, f *pluginv1.Finished)
 	failed      func(*pluginv1.Error)
+	refused     func(*pluginv1.Error)
 	request     func(*pluginv1.Request) error
 	beforePlan  func(pluginv1.Request) error
 	beforeApply func(pluginv1.Request) error
@@ -248,14 +250,18 @@ func (w *wrapper) Apply(
 	return finished, w.fail(err)
 }
 
-// fail changes the error that says that a file is missing.
+// fail changes the error that says that a file is missing, or the one that says what is wrong with a document.
 func (w *wrapper) fail(err error) error {
 	e := pluginv1.AsError(err)
-	if w.failed == nil || e == nil || e.Code != pluginv1.CodePrecondition {
+	if e == nil {
+		return err
+	}
+	change := map[pluginv1.Code]func(*pluginv1.Error){pluginv1.CodePrecondition: w.failed, pluginv1.CodeInvalidConfig: w.refused}[e.Code]
+	if change == nil {
 		return err
 	}
 	changed := *e
-	w.failed(&changed)
+	change(&changed)
 	return &changed
 }
 
@@ -335,6 +341,9 @@ func lenient(r *pluginv1.Request) error {
 	r.Document, err = json.Marshal(doc)
 	return err
 }
+
+// firstFault keeps the first of several violations.
+func firstFault(e *pluginv1.Error) { e.Violations = e.Violations[:min(1, len(e.Violations))] }
 
 // lenientBelow ignores what it does not know of a file.
 func lenientBelow(r *pluginv1.Request) error {
