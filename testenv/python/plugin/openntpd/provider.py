@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
+import base64
+import json
 import os
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator
 
+from openntpd import timesync
 from openntpd.openrc import OpenRC
 from machineadmplugin import errors
 from machineadmplugin import plugin_pb2 as pb
 from machineadmplugin import serve
 from machineadmplugin.changes import Change, File, Plan, claim
-from machineadmplugin.files import Found, Tree
+from machineadmplugin.files import Tree
 from machineadmplugin.reading import Reader, decoded, path
 
 API_VERSION = "machineadm.cluster.x-k8s.io/v1alpha1"
@@ -22,11 +23,10 @@ KIND = "Timesync"
 SERVICE = "openntpd"
 # The services of other time daemons, which set the clock as well.
 OTHERS = ("chrony", "chronyd", "ntp", "ntpd", "ntpsec", "busybox-ntpd")
-# A file of this name in the state directory says that a restart is due (SPEC G-22): the file of the daemon is replaced
-# before the restart, and a plugin can be killed in between.
+# A file of this name in the state directory says that a restart is due, and has what the daemon read before (SPEC G-22): its
+# file is replaced before the restart, and a plugin can be killed in between.
 _INTENT = "restart"
 
-_HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*\.?")
 _SOURCE = {"address", "iburst", "prefer", "minPoll", "maxPoll", "nts", "key"}
 # The fields of the kind that ntpd.conf(5) has nothing for, and what is permitted in them all the same.
 _UNSUPPORTED: dict[str, Any] = {
@@ -107,20 +107,13 @@ def read(data: bytes) -> Want:
         r.complain(("spec", "disableOthers"), "must be true or false")
     found: dict[str, list[str]] = {}
     for field, known in (("servers", _SOURCE), ("pools", _SOURCE | {"maxSources"})):
-        found[field] = []
         items = spec.get(field, [])
-        if not isinstance(items, list):
-            r.complain(("spec", field), "must be a list")
-            continue
-        for i, item in enumerate(items):
-            at = ("spec", field, i)
-            given = r.mapping(item, at, known)
-            address = given.get("address")
-            if isinstance(address, str) and _is_host(address):
-                found[field].append(address)
-            else:
-                r.complain((*at, "address"), "must be an IP address or a DNS name")
-            refused += [(*at, f) for f, harmless in _UNSUPPORTED_OF_SOURCE.items() if given.get(f, harmless) != harmless]
+        found[field] = []
+        for i, item in enumerate(items if isinstance(items, list) else []):
+            given = r.mapping(item, ("spec", field, i), known)
+            found[field].append(str(given.get("address")))
+            refused += [("spec", field, i, f) for f, harmless in _UNSUPPORTED_OF_SOURCE.items() if given.get(f, harmless) != harmless]
+    timesync.check(spec, r)
     if wrong := r.refusal():
         raise wrong
     if refused:
@@ -128,14 +121,6 @@ def read(data: bytes) -> Want:
         refusal.violations = [errors.Violation(path(*at), "OpenNTPD does not support it") for at in refused]
         raise refusal
     return Want(found["servers"], found["pools"], others)
-
-
-def _is_host(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-        return True
-    except ValueError:
-        return len(text) <= 253 and _HOST.fullmatch(text) is not None
 
 
 class _Planning:
@@ -146,7 +131,6 @@ class _Planning:
         self._debian = "debian" in (request.target.distribution, *request.target.like)
         self._intent = os.path.join(request.state_dir, _INTENT) if request.state_dir else ""
         self._plan = Plan()
-        self._old: tuple[str, Found | None] | None = None  # what this Apply has replaced
 
     def plan(self, want: Want) -> Plan:
         for other in OTHERS if want.disable_others else ():
@@ -196,8 +180,7 @@ class _Planning:
     def _replace(self, file: File, change: Change) -> None:
         if self._rc.live:
             self._check(file)
-        self._old = (file.path, self._tree.read(file.path))
-        self._intend()
+        self._intend(file.path)
         change.make()
 
     def _check(self, file: File) -> None:
@@ -210,10 +193,17 @@ class _Planning:
         finally:
             self._tree.remove(candidate)
 
-    def _intend(self) -> None:
-        if self._intent:
-            with open(self._intent, "w") as file:
-                os.fsync(file.fileno())
+    def _intend(self, path: str) -> None:
+        """Keeps what the daemon has read. An older intent stays: what replaced its file was never read."""
+        if not self._intent or os.path.exists(self._intent):
+            return
+        found = self._tree.read(path)
+        old = {"path": path, "content": found and base64.b64encode(found.content).decode(), "mode": found and found.mode}
+        with open(os.open(self._intent + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(old, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(self._intent + ".new", self._intent)
 
     def _restart(self) -> None:
         try:
@@ -221,16 +211,21 @@ class _Planning:
         except errors.Refusal:
             self._roll_back()
             raise
+        self._done()
+
+    def _done(self) -> None:
         if self._intent and os.path.exists(self._intent):
             os.unlink(self._intent)
 
     def _roll_back(self) -> None:
-        """The daemon runs with its old configuration again, if that can still be had (SPEC G-13)."""
-        if self._old is None:
+        """The daemon runs with its old configuration again (SPEC G-13), also when it was an earlier Apply that replaced it."""
+        if not self._intent or not os.path.exists(self._intent):
             return
-        name, found = self._old
-        if found is None:
-            self._tree.remove(name)
+        with open(self._intent) as file:
+            old = json.load(file)
+        if old["content"] is None:
+            self._tree.remove(old["path"])
         else:
-            self._tree.write(name, found.content, found.mode)
+            self._tree.write(old["path"], base64.b64decode(old["content"]), old["mode"])
         self._rc.start(SERVICE)
+        self._done()
