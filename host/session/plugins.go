@@ -13,6 +13,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/machine"
+	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -63,9 +65,13 @@ func CheckNames(names []string) error {
 	return nil
 }
 
-// Inspect starts the named plugins, or all, and returns their descriptions. An untrusted plugin is not started.
-func Inspect(ctx context.Context, o Options, names []string) (Plugins, error) {
-	s, err := Open(ctx, o)
+// Inspect starts the named plugins, or all, and returns their descriptions for the live machine, or for the image root. An untrusted plugin is not started.
+func Inspect(ctx context.Context, o Options, root string, names []string) (Plugins, error) {
+	root, err := machine.AbsoluteRoot(root)
+	if err != nil {
+		return Plugins{}, err
+	}
+	s, err := open(ctx, o, root, run.ModePlan)
 	if err != nil {
 		return Plugins{}, err
 	}

@@ -28,7 +28,7 @@ func newApply(g *globals, s streams) *cobra.Command {
 			return g.apply(c.Context(), s, o)
 		},
 	}
-	o.bind(c, true)
+	o.bind(c, "prepare")
 	o.bindPhase(c, "apply")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would change without changing it: plan")
 	c.Flags().BoolVar(&o.reboot, "reboot", false, "reboot the machine when a change needs it")
@@ -45,7 +45,7 @@ func newPlan(g *globals, s streams) *cobra.Command {
 		Example: "  machineadm plan --path /etc/machineadm/node.yaml\n  machineadm plan --path node.yaml --root /mnt/image",
 		RunE:    func(c *cobra.Command, _ []string) error { return g.plan(c.Context(), s, o) },
 	}
-	o.bind(c, true)
+	o.bind(c, "prepare")
 	o.bindPhase(c, "plan")
 	c.Flags().BoolVar(&o.allowSecrets, "allow-secrets", false, "with --root: accept documents with secrets")
 	return c
@@ -57,11 +57,12 @@ func newValidate(g *globals, s streams) *cobra.Command {
 		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: noArguments,
 		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.\n" +
 			"A document without a provider is wrong if every installed provider that can run here refuses it. Of a document for\n" +
-			"other operating systems only the names, types, values and bounds of the fields are checked, with a warning.",
-		Example: "  machineadm validate --path node.yaml\n  generate-stream | machineadm validate --path -",
+			"other operating systems only the names, types, values and bounds of the fields are checked, with a warning. With --root,\n" +
+			"the operating system, the distribution and the init system are those of the image; its state does not matter.",
+		Example: "  machineadm validate --path node.yaml\n  generate-stream | machineadm validate --path - --root /mnt/image",
 		RunE:    func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}
-	o.bind(c, false)
+	o.bind(c, "validate for")
 	return c
 }
 

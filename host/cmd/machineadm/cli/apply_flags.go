@@ -13,13 +13,16 @@ type applyFlags struct {
 	resume, resolveOnly          bool
 }
 
-func (o *applyFlags) bind(c *cobra.Command, root bool) {
+func (o *applyFlags) bind(c *cobra.Command, verb string) {
 	c.Flags().StringVarP(&o.path, "path", "f", "", "the stream's `FILE`, or - for standard input")
 	bindOutput(c, &o.output)
-	if root {
-		c.Flags().StringVar(&o.root, "root", "", "`DIR` of an image to prepare instead of the live machine")
-		_ = c.MarkFlagDirname("root") // the flag exists
-	}
+	bindRoot(c, &o.root, verb)
+}
+
+// bindRoot adds the flag that takes an image in the place of the live machine.
+func bindRoot(c *cobra.Command, root *string, verb string) {
+	c.Flags().StringVar(root, "root", "", "`DIR` of an image to "+verb+" instead of the live machine")
+	_ = c.MarkFlagDirname("root") // the flag exists
 }
 
 func (o *applyFlags) bindPhase(c *cobra.Command, verb string) {

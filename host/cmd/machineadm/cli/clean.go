@@ -25,8 +25,7 @@ func newClean(g *globals, s streams) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return g.clean(c.Context(), s, o) },
 	}
 	bindOutput(c, &o.output)
-	c.Flags().StringVar(&o.root, "root", "", "`DIR` of an image to clean instead of the live machine")
-	_ = c.MarkFlagDirname("root") // the flag exists
+	bindRoot(c, &o.root, "clean")
 	c.Flags().BoolVar(&o.discard, "discard-run", false, "discard a run that waits for a reboot or failed after it")
 	return c
 }

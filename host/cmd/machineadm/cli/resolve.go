@@ -22,7 +22,7 @@ func newResolve(g *globals, s streams) *cobra.Command {
 		Example: "  machineadm resolve --path /etc/machineadm/node.yaml",
 		RunE:    func(c *cobra.Command, _ []string) error { return g.resolve(c.Context(), s, o) },
 	}
-	o.bind(c, true)
+	o.bind(c, "prepare")
 	return c
 }
 

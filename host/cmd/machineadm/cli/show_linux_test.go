@@ -79,6 +79,40 @@ $`
 	}
 }
 
+// TestPluginsForAnImage: the fitness is that for the image.
+func TestPluginsForAnImage(t *testing.T) {
+	b := newBench(t)
+	b.install(sysctlBinary, sysctlBinary, "")
+	for _, verb := range []string{"list", "inspect"} {
+		for image, want := range map[string]string{"": "active", b.root: "installed"} {
+			args := []string{"plugins", verb, "-o", "json"}
+			if image != "" {
+				args = append(args, "--root", image)
+			}
+			got := b.run(args...)
+			if all := infos(t, got); got.code != report.ExitOK || len(all) != 1 || all[0].Fitness != want {
+				t.Errorf("%s of %q: %s", verb, image, got)
+			}
+		}
+	}
+	if got := b.run("plugins", "list", "--root", filepath.Join(b.dir, "none")); got.code != report.ExitUsage || !strings.Contains(got.errOut, "none") {
+		t.Errorf("a root that is not there: %s", got)
+	}
+}
+
+// TestValidateForAnImage: to which systems a document applies is compared with the image.
+func TestValidateForAnImage(t *testing.T) {
+	b := newBench(t)
+	path := b.stream("apiVersion: example.com/v1\nkind: Firewall\nmetadata: {name: node, when: {distributions: [alpine]}}\nspec: {}\n")
+	for id, want := range map[string]int{"alpine": report.ExitPrecondition, "slackware": report.ExitOK} {
+		image := filepath.Join(b.dir, id)
+		write(t, filepath.Join(image, "etc/os-release"), "ID="+id+"\n")
+		if got := b.run("validate", "--path", path, "--root", image); got.code != want {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+}
+
 func TestPluginsThatAreNotInOrder(t *testing.T) {
 	b := newBench(t)
 	witness := filepath.Join(b.dir, "witness")
