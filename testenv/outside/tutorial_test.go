@@ -3,8 +3,12 @@ package outside
 import (
 	"bytes"
 	"errors"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,9 +65,7 @@ func TestTutorialShowsTheFiles(t *testing.T) {
 			continue
 		}
 		if b.file == part {
-			if whole := unindented(read(t, filepath.Join(root, partsFile))); !strings.Contains(whole, unindented(b.text)) {
-				t.Errorf("this is no part of %s:\n%s", partsFile, b.text)
-			}
+			checkPart(t, b.text)
 			continue
 		}
 		shown = append(shown, b.file)
@@ -115,7 +117,54 @@ func TestTutorial(t *testing.T) {
 	sameModule(t, dir, checkout)
 }
 
-func unindented(text string) string { return strings.ReplaceAll(text, "\t", "") }
+// checkPart requires that a part is in partsFile as it is shown, and that a reader has all of it: its imports, each of which it needs, and what it calls.
+func checkPart(t *testing.T, text string) {
+	t.Helper()
+	_, code, _ := strings.Cut(text, ")\n\n")
+	if !strings.Contains(read(t, filepath.Join(root, partsFile)), code) {
+		t.Errorf("this is no part of %s:\n%s", partsFile, code)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "part.go", "package part\n"+text, 0)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	imported := map[string]bool{}
+	for _, spec := range file.Imports {
+		imported[path.Base(strings.Trim(spec.Path.Value, `"`))] = false
+	}
+	for _, name := range file.Unresolved {
+		if _, ok := imported[name.Name]; !ok && types.Universe.Lookup(name.Name) == nil {
+			t.Errorf("%s is not shown in\n%s", name.Name, text)
+		}
+		imported[name.Name] = true
+	}
+	for name, used := range imported {
+		if !used {
+			t.Errorf("%s is imported and not used in\n%s", name, text)
+		}
+	}
+}
+
+// TestTutorialShowsTheControlGroup: the command for root that starts a daemon of OpenRC is the one of the provider for OpenNTPD, which a machine with OpenRC runs.
+func TestTutorialShowsTheControlGroup(t *testing.T) {
+	t.Parallel()
+	constant := regexp.MustCompile("inOwnGroup = `(.*)`").FindStringSubmatch(read(t, filepath.Join(root, "testenv", "foreign", "openntpd", "openrc.go")))
+	if constant == nil {
+		t.Fatal("the provider has no such command")
+	}
+	want := strings.NewReplacer(`"$1"`, "/sys/fs/cgroup/openrc.ntpd", `"$1/`, "/sys/fs/cgroup/openrc.ntpd/", `"$2"`, "ntpd", `"$3"`, "restart", `procs"`, "procs").Replace(constant[1])
+	var shown []string
+	for _, b := range tutorial(t) {
+		for line := range strings.Lines(b.text) {
+			if command, ok := strings.CutPrefix(line, "# "); ok && b.language == "console" {
+				shown = append(shown, strings.TrimSpace(command))
+			}
+		}
+	}
+	if !slices.Equal(shown, []string{want}) {
+		t.Errorf("commands for root %q, want %q", shown, want)
+	}
+}
 
 func read(t *testing.T, path string) string {
 	t.Helper()
