@@ -42,17 +42,23 @@ mount --bind "$2" "$machine$2"
 mount --bind "$1/shims" "$machine/usr/local/sbin"
 mount -o bind,remount,ro "$machine"
 exec unshare --root="$machine" "$3"`
-	// shim is in the place of each command. It records the call, kills the plugin before or after the call whose number says so,
-	// and runs the stand-in.
+	// shim is in the place of each command. It records the call and runs the stand-in. At the call whose number says so it kills the plugin before
+	// or after that, or fails in its place.
 	shim = `#!/bin/sh
 d=/run/conformance
 echo "${0##*/} $*" >>$d/calls
 read -r number when 2>/dev/null <$d/kill || number=0
 [ $(($(wc -l <$d/calls))) = "$number" ] || exec "$d/commands/${0##*/}" "$@"
+if [ "$when" = fails ]; then
+	echo "${0##*/} fails, as the kit has it" >&2
+	exit 1
+fi
 [ "$when" = before ] || "$d/commands/${0##*/}" "$@"
 kill -KILL "$(cat $d/plugin)"
 `
 	mostCalls = 24
+	// fails is the moment of a call that does not run its stand-in.
+	fails = "fails"
 )
 
 // namespaces are the arguments of unshare(1). A user namespace keeps even root away from the kernel of this machine.
@@ -60,7 +66,8 @@ func namespaces() []string {
 	return []string{"unshare", "--user", "--map-root-user", "--mount", "--net", "--uts", "--ipc"}
 }
 
-// live applies on a machine of the case's files and its stand-ins of commands, and again with a SIGKILL at each command.
+// live applies on a machine of the case's files and its stand-ins of commands, again with a SIGKILL at each command, and again with each command
+// that fails.
 func live(ctx context.Context, f *fixture) (result, error) {
 	if reason := f.notLive(ctx); reason != "" {
 		return skipped("%s", reason), nil
@@ -93,9 +100,13 @@ func live(ctx context.Context, f *fixture) (result, error) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(calls)), "\n")
 	for number := 1; number <= min(len(lines), mostCalls); number++ {
-		for _, when := range []string{"before", "after"} {
+		command := strconv.Quote(lines[number-1])
+		for _, when := range []string{"before", "after", fails} {
 			got, err := f.runner.another(func(f *fixture) (result, error) {
-				return f.killedAt(ctx, want, strconv.Itoa(number)+" "+when, when+" the command "+strconv.Quote(lines[number-1]))
+				if when == fails {
+					return f.failedAt(ctx, want, number, command)
+				}
+				return f.killedAt(ctx, want, strconv.Itoa(number)+" "+when, "SIGKILL "+when+" the command "+command)
 			})
 			if got.status != Pass || err != nil {
 				return got, err
@@ -116,6 +127,40 @@ func left(pid int) relatives {
 	return out
 }
 
+// failedAt lets a call fail: Apply undoes what the failure makes useless and says what failed, or does without the command, and another Apply makes
+// the machine. Which files a plugin undoes is up to it: what they are for is not known here.
+func (f *fixture) failedAt(ctx context.Context, want tree, number int, command string) (result, error) {
+	p, err := f.startLive(ctx, strconv.Itoa(number)+" "+fails)
+	if err != nil {
+		return result{}, err
+	}
+	failure := p.apply(ctx, f.applyingLive(), 0, nil).failure()
+	if left := left(p.PID()); left.count() > 0 {
+		left.kill()
+		return failed(finding{
+			clause: "G-20", expected: "no process stays when Apply has ended", got: fmt.Sprintf("when the command %s fails, Apply leaves processes: %d", command, left.count()),
+			cause: "a process that is waited for only where all goes well",
+		}), nil
+	}
+	if e := contractError(failure); failure != nil && (e == nil || e.Code == pluginv1.CodeInternal) {
+		return failed(finding{
+			clause: "E-1", expected: "Precondition or Retry, with what the command said in detail",
+			got:   fmt.Sprintf("when the command %s fails, Apply answers %q", command, failure),
+			cause: "an exception that no handler turns into an error of the contract",
+		}), nil
+	}
+	if failure == nil {
+		if d, err := f.otherMachine(want); err != nil || d != "" {
+			return failed(finding{
+				clause: "G-5", expected: "an error, because a change did not take effect",
+				got:   fmt.Sprintf("the command %s fails, Apply succeeds, and the machine is another one than without the failure:%s", command, d),
+				cause: "the exit code of the command is not looked at",
+			}), err
+		}
+	}
+	return f.applyAgain(ctx, want, "the failure of the command "+command)
+}
+
 // killedAt kills the plugin at a call and applies once more.
 func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (result, error) {
 	p, err := f.startLive(ctx, kill)
@@ -123,6 +168,20 @@ func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (res
 		return result{}, err
 	}
 	p.apply(ctx, f.applyingLive(), 0, nil) // it fails, because its process is killed
+	return f.applyAgain(ctx, want, at)
+}
+
+// otherMachine returns how the machine differs from that of an undisturbed Apply, or "".
+func (f *fixture) otherMachine(want tree) (string, error) {
+	got, err := readTree(f.root, liveDir)
+	if d := differences(want, got, aspects{modes: true, owners: true}); err == nil && len(d) > 0 {
+		return list(d), nil
+	}
+	return "", err
+}
+
+// applyAgain applies once more, by another process and without a disturbance.
+func (f *fixture) applyAgain(ctx context.Context, want tree, after string) (result, error) {
 	if err := os.Remove(filepath.Join(f.root, liveDir, "kill")); err != nil {
 		return result{}, err
 	}
@@ -131,21 +190,17 @@ func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (res
 		return result{}, err
 	}
 	wrong := finding{
-		clause: "G-22", expected: "the machine of an Apply without SIGKILL: what was due is done",
+		clause: "G-22", expected: "the machine of an undisturbed Apply: what was due is done",
 		cause: "that a restart is due shows only in the Apply that writes the file; keep an intent in the state directory until it is " +
 			"done, or compare what the service has read",
 	}
 	if err := again.apply(ctx, f.applyingLive(), 0, nil).failure(); err != nil {
-		wrong.got = fmt.Sprintf("after SIGKILL %s, the next Apply fails: %s", at, explained(err))
+		wrong.got = fmt.Sprintf("after %s, the next Apply fails: %s", after, explained(err))
 		return failed(wrong), nil
 	}
-	got, err := readTree(f.root, liveDir)
-	if err != nil {
-		return result{}, err
-	}
-	if d := differences(want, got, aspects{modes: true, owners: true}); len(d) > 0 {
-		wrong.got = fmt.Sprintf("after SIGKILL %s and another Apply, the machine is another one:%s", at, list(d))
-		return failed(wrong), nil
+	if d, err := f.otherMachine(want); err != nil || d != "" {
+		wrong.got = fmt.Sprintf("after %s and another Apply, the machine is another one:%s", after, d)
+		return failed(wrong), err
 	}
 	return passed(), nil
 }

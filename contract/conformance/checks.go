@@ -7,10 +7,10 @@ import "slices"
 // which says nothing where outcome fails. kill is the last: it takes the running processes of the case.
 func Checks() []Check {
 	return slices.Concat(checksOfAnswers(), checksOfObjects(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
-		Name: "live", Clause: "G-20, G-22", run: live,
+		Name: "live", Clause: "E-1, G-5, G-20, G-22", run: live,
 		Fresh: "the plugin runs in namespaces of its own, on another machine",
-		Says: "on a machine of root/ and commands/, Apply leaves no process, and after a SIGKILL before or after each command another " +
-			"Apply makes the same machine",
+		Says: "on a machine of root/ and commands/, Apply leaves no process; it reports a command that fails, or does without it; and after a " +
+			"SIGKILL before or after each command, or its failure, another Apply makes the same machine",
 	}, {
 		Name: "shutdown", Clause: "P-3", once: true, of: everyone, run: shutdown,
 		Fresh: "Shutdown ends a process",

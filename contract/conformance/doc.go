@@ -73,8 +73,9 @@
 //   - umask: modes do not depend on the umask [G-11]
 //   - links-out: links that point out of the root are followed inside it, or refused [G-15, P-16]
 //   - no-command: an offline root runs no command, and neither do Fetch and Passphrase [G-15, P-41]
-//   - live: on a machine of root/ and commands/, Apply leaves no process, and after a SIGKILL before or after each
-//     command another Apply makes the same machine [G-20, G-22]
+//   - live: on a machine of root/ and commands/, Apply leaves no process; it reports a command that fails, or does
+//     without it; and after a SIGKILL before or after each command, or its failure, another Apply makes the same
+//     machine [E-1, G-5, G-20, G-22]
 //   - shutdown: after Shutdown the process ends, which the kit waits for longer than P-3 permits [P-3]
 //   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
 //     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]

@@ -218,8 +218,9 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 // reload is the change by which the service reads the file: as long as it has read another one.
 func (d defect) reload(m sdk.Machine, f file, changed bool) *sdk.Change {
 	have, err := m.FS.ReadFile("/run/app/loaded")
+	_, failed := m.FS.Lstat("/run/app/failed")
 	switch {
-	case d.forgetful && !changed && !m.Offline():
+	case d.forgetful && !changed && !m.Offline(), d.stubborn && failed == nil:
 		return nil
 	case !m.Offline() && err == nil && string(have) == f.Content:
 		return nil
@@ -228,6 +229,12 @@ func (d defect) reload(m sdk.Machine, f file, changed bool) *sdk.Change {
 		ID: "reload:app", Summary: "reload app", NeedsLive: true,
 		Do: func(ctx context.Context, _ sdk.Progress) error {
 			_, err := m.Commands.Run(ctx, machine.Command{Name: "app-control", Args: []string{"reload"}})
+			if d.careless {
+				err = nil
+			}
+			if d.stubborn && err != nil {
+				return errors.Join(err, m.FS.WriteFile("/run/app/failed", nil, 0o644))
+			}
 			if d.leaving && err == nil {
 				err = exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", "setsid tail -f /dev/null >/dev/null 2>&1 &").Run()
 			}
