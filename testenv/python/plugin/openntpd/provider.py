@@ -195,15 +195,16 @@ class _Planning:
 
     def _intend(self, path: str) -> None:
         """Keeps what the daemon has read. An older intent stays: what replaced its file was never read."""
-        if not self._intent or os.path.exists(self._intent):
+        if not self._rc.live or not self._intent or os.path.exists(self._intent):  # in an image nothing is restarted
             return
         found = self._tree.read(path)
         old = {"path": path, "content": found and base64.b64encode(found.content).decode(), "mode": found and found.mode}
-        with open(os.open(self._intent + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        new = f"{self._intent}.{os.getpid()}"
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(old, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(self._intent + ".new", self._intent)
+        os.replace(new, self._intent)
 
     def _restart(self) -> None:
         try:
