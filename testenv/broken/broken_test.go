@@ -180,7 +180,7 @@ func TestPlantedDefects(t *testing.T) {
 		"the cookie is not looked at (H-4)":                   "cookieless",
 		"the process stays after Shutdown (P-3)":              "lingering",
 		"a status has no ErrorDetail (E-2)":                   "detailless",
-		"Plan believes its state, not the machine (G-7)":      "believing",
+		"Plan uses its state, not the machine (G-7)":          "believing",
 		"that a restart is due is forgotten by a kill (G-22)": "forgetful-reload",
 		"a command is run in an image (G-15)":                 "shell",
 		"Apply registers in its handler (P-28)":               "late",
