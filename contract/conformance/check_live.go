@@ -20,7 +20,9 @@ import (
 const (
 	// liveDir is where the stand-ins and what they record are on the machine of a plugin. It is not compared.
 	liveDir = "run/conformance"
-	// enterMachine is run by sh in new namespaces. The machine has the files of the case in /etc, /run and /var, and the stand-ins in
+	// groupsDir is where the machine has the control groups of a case that has any. What processes are in them is not compared.
+	groupsDir = "sys/fs/cgroup"
+	// enterMachine is run by sh in new namespaces. The machine has the files of the case in /etc, /run, /var and /sys/fs/cgroup, and the stand-ins in
 	// its first directory of commands. The rest is that of this machine and read-only, except the directory of temporary files. Its / is
 	// new, because in the namespace of an ordinary user that of this machine belongs to another user, who could exchange /etc.
 	enterMachine = `set -e
@@ -38,6 +40,7 @@ for entry in /*; do
 		esac
 	fi
 done
+[ ! -d "$1/root/sys/fs/cgroup" ] || mount --bind "$1/root/sys/fs/cgroup" "$machine/sys/fs/cgroup"
 mount --bind "$2" "$machine$2"
 mount --bind "$1/shims" "$machine/usr/local/sbin"
 mount -o bind,remount,ro "$machine"
@@ -90,7 +93,7 @@ func live(ctx context.Context, f *fixture) (result, error) {
 		wrong.got = fmt.Sprintf("on a live machine, Apply leaves processes: %d", left.count())
 		return failed(wrong), nil
 	}
-	want, err := readTree(f.root, liveDir)
+	want, err := readTree(f.root, liveDir, groupsDir)
 	if err != nil {
 		return result{}, err
 	}
@@ -173,7 +176,7 @@ func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (res
 
 // otherMachine returns how the machine differs from that of an undisturbed Apply, or "".
 func (f *fixture) otherMachine(want tree) (string, error) {
-	got, err := readTree(f.root, liveDir)
+	got, err := readTree(f.root, liveDir, groupsDir)
 	if d := differences(want, got, aspects{modes: true, owners: true}); err == nil && len(d) > 0 {
 		return list(d), nil
 	}

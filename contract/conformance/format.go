@@ -8,7 +8,8 @@ const CaseFormat = `A directory of cases has one directory for each case. Files 
   expect/      the whole tree after Apply, in which ${canary} becomes the same word; absent: the tree of root/
   expect.yaml  the expected answers; absent: the document is applied without an error
   commands/    stand-ins of the commands that the plugin runs on a live machine, such as rc-service: the check live puts them
-               before all others, with root/ as the machine; they keep below /run/ what a service is and has read
+               before all others, with root/ as the machine, whose control groups are in root/sys/fs/cgroup; they keep
+               below /run/ what a service is and has read
   served       what the counterpart of a source or a key provider serves, in which ${canary} becomes the same word; only
                the user of the plugin can read these files
   README.md    for people

@@ -1,5 +1,7 @@
 package main
 
+//machineadm:first
+
 import (
 	"path/filepath"
 	"testing"
