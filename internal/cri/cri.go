@@ -1,5 +1,4 @@
 // Package cri speaks the Container Runtime Interface, version 1: what the kubelet asks of a container runtime.
-// It is the only package of the product that imports k8s.io/cri-api.
 package cri
 
 import (
@@ -16,7 +15,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 var (
@@ -31,11 +29,7 @@ const receiveLimit = 16 << 20
 
 // Client is a connection to one runtime. It follows a restart of the daemon: a call fails while it is down, a later one
 // connects again. Errors begin with the name of the call and carry what the daemon answered, as a status of gRPC.
-type Client struct {
-	conn    *grpc.ClientConn
-	runtime runtime.RuntimeServiceClient
-	images  runtime.ImageServiceClient
-}
+type Client struct{ conn *grpc.ClientConn }
 
 // Dial returns a client over the connections that open makes; ErrDown if no process listens on the endpoint. The caller
 // checks the owner of the socket.
@@ -56,12 +50,12 @@ func Dial(ctx context.Context, open func(context.Context) (net.Conn, error)) (*C
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return open(ctx) }),
 		grpc.WithAuthority("localhost"), // as gRPC itself says of a unix socket
 		grpc.WithUnaryInterceptor(explain),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(receiveLimit)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(receiveLimit), grpc.ForceCodec(codec{})),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("cri: %w", err)
 	}
-	return &Client{conn: conn, runtime: runtime.NewRuntimeServiceClient(conn), images: runtime.NewImageServiceClient(conn)}, nil
+	return &Client{conn: conn}, nil
 }
 
 // Close ends the connection and every call on it.
@@ -76,11 +70,11 @@ type Version struct {
 
 // Version asks the daemon that runs; the program on the disk may be another one.
 func (c *Client) Version(ctx context.Context) (Version, error) {
-	r, err := c.runtime.Version(ctx, &runtime.VersionRequest{})
+	r, err := c.call(ctx, "RuntimeService/Version", nil)
 	if err != nil {
 		return Version{}, err
 	}
-	return Version{Runtime: r.GetRuntimeName(), Version: r.GetRuntimeVersion(), API: r.GetRuntimeApiVersion()}, nil
+	return Version{Runtime: r.text(2), Version: r.text(3), API: r.text(4)}, nil
 }
 
 // explain gives an error the name of its call and says what it means. gRPC has statuses of its own for the end of a context.

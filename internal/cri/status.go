@@ -3,7 +3,7 @@ package cri
 import (
 	"context"
 
-	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Condition is what a runtime says of one side of itself. Reason and Message are the runtime's words.
@@ -25,17 +25,25 @@ type Status struct {
 // Status asks how the runtime is. A condition that it does not name is not met. With verbose the runtime adds its
 // configuration and more, in a form that is its own.
 func (c *Client) Status(ctx context.Context, verbose bool) (Status, error) {
-	r, err := c.runtime.Status(ctx, &runtime.StatusRequest{Verbose: verbose})
+	var request message
+	if verbose {
+		request = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
+	}
+	r, err := c.call(ctx, "RuntimeService/Status", request)
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Info: Info{hide(r.GetInfo())}}
-	for _, condition := range r.GetStatus().GetConditions() {
-		said := Condition{Met: condition.GetStatus(), Reason: condition.GetReason(), Message: condition.GetMessage()}
-		switch condition.GetType() {
-		case runtime.RuntimeReady:
+	info := map[string]string{}
+	for _, entry := range r.all(2) {
+		info[entry.text(1)] = entry.text(2)
+	}
+	s := Status{Info: Info{hide(info)}}
+	for _, condition := range r.inner(1).all(1) {
+		said := Condition{Met: condition.number(2) == 1, Reason: condition.text(3), Message: condition.text(4)}
+		switch condition.text(1) {
+		case "RuntimeReady":
 			s.RuntimeReady = said
-		case runtime.NetworkReady:
+		case "NetworkReady":
 			s.NetworkReady = said
 		}
 	}
