@@ -6,9 +6,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
@@ -44,15 +46,19 @@ type KindOf[C any] struct {
 	base     definition // all but the plan function
 	plan     PlanFunc[C]
 	validate func(C) []Violation
+	rules    func() *schema.Rules // of the contract
 }
 
 // For returns the Kind of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
 // v1alpha1.Header and add a Spec. What the contract states of its kinds, such as values, bounds and which sources are the same, is checked before the plan
 // function; to report all errors at once it is also called with a document that breaks them, and its plan is then not used.
 func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) KindOf[C] {
-	return KindOf[C]{plan: plan, base: definition{
-		apiVersion: apiVersion, kind: kind, phase: phase,
-		secrets: document.SecretFields(reflect.TypeFor[C]()), schema: schema.For(apiVersion, kind),
+	var text []byte
+	if apiVersion == v1alpha1.APIVersion {
+		text = schema.Of(*new(C))
+	}
+	return KindOf[C]{plan: plan, rules: sync.OnceValue(func() *schema.Rules { return schema.RulesIn(text) }), base: definition{
+		apiVersion: apiVersion, kind: kind, phase: phase, secrets: document.SecretFields(reflect.TypeFor[C]()), schema: text,
 	}}
 }
 
@@ -81,7 +87,7 @@ func (k KindOf[C]) definition() definition {
 	d := k.base
 	d.plan = func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
 		var want C
-		violations, broken := document.Unmarshal(doc, &want), schema.RulesFor(d.apiVersion, d.kind).Violations(doc)
+		violations, broken := document.Unmarshal(doc, &want), k.rules().Violations(doc)
 		if len(violations) == 0 { // else a rule would be about what is not decoded
 			broken = besides(broken, document.Refused(&want))
 		}

@@ -48,16 +48,17 @@ func RulesFor(apiVersion, kind string) *Rules {
 	kept, _ := known.Load(kind)
 	rules, ok := kept.(*Rules)
 	if !ok {
-		if rules = read(apiVersion, kind); rules != nil {
+		if rules = RulesIn(For(apiVersion, kind)); rules != nil {
 			known.Store(kind, rules)
 		}
 	}
 	return rules
 }
 
-func read(apiVersion, kind string) *Rules {
+// RulesIn returns the rules of the spec in the JSON schema of a kind of this API version, nil for nil.
+func RulesIn(schema []byte) *Rules {
 	var whole Rules
-	if text := For(apiVersion, kind); text == nil || json.Unmarshal(text, &whole) != nil { // a test reads each
+	if schema == nil || json.Unmarshal(schema, &whole) != nil { // a test reads each
 		return nil
 	}
 	return whole.Properties["spec"]

@@ -51,6 +51,6 @@ func TestViolations(t *testing.T) {
 
 func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
-		read(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode)
+		RulesIn(For(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode))
 	}
 }
