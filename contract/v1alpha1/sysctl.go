@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -59,28 +58,6 @@ func (v *IntOrString) UnmarshalJSON(data []byte) error {
 	}
 	*v = IntOrString(data)
 	return nil
-}
-
-// SysctlProfile is a set of kernel parameters, and the modules that provide them.
-type SysctlProfile struct {
-	// Parameters maps a key, with dots, to its value.
-	Parameters map[string]string `json:"parameters"`
-	// Modules are the kernel modules that provide the parameters.
-	Modules []string `json:"modules"`
-}
-
-//go:embed profiles/Sysctl.json
-var sysctlProfiles []byte
-
-// SysctlProfiles returns the profiles of Sysctl by name. kubernetes is what Kubernetes' page of container runtimes requires, which
-// kubeadm's preflight checks in part. Of kubernetes-ipv6 the kernel forwards by all, and kubeadm's preflight reads default ("Dual-stack
-// support with kubeadm"). Without kubelet-protect-defaults a kubelet with protectKernelDefaults does not start (kubernetes pkg/kubelet/cm).
-func SysctlProfiles() map[string]SysctlProfile {
-	var all map[string]SysctlProfile
-	if err := json.Unmarshal(sysctlProfiles, &all); err != nil {
-		panic(err) // a test reads them
-	}
-	return all
 }
 
 // SysctlKey is a kernel parameter as a slash path below /proc/sys, for example net/ipv4/conf/eth0.100/rp_filter. All spellings of one

@@ -181,18 +181,3 @@ func TestSysctlKeyString(t *testing.T) {
 		}
 	}
 }
-
-// TestSysctlProfiles: each key of a profile is one.
-func TestSysctlProfiles(t *testing.T) {
-	t.Parallel()
-	if len(v1alpha1.SysctlProfiles()) == 0 {
-		t.Error("no profiles")
-	}
-	for name, profile := range v1alpha1.SysctlProfiles() {
-		for text := range profile.Parameters {
-			if key, err := v1alpha1.ParseSysctlKey(text); err != nil || key.String() != text {
-				t.Errorf("%s: %s: %v", name, text, err)
-			}
-		}
-	}
-}

@@ -10,7 +10,7 @@ import (
 const LeapSecondsHint = "use sources of one kind: their times differ by up to half a second around a leap second; or accept that with spec.mixedLeapSeconds"
 
 // leapSeconds refuses sources that differ by up to a second for a day when a leap second is inserted.
-func (r *timesyncRules) leapSeconds(s, profile TimesyncSpec) {
+func (r *timesyncRules) leapSeconds(s TimesyncSpec, profile TimesyncProfile) {
 	type source struct {
 		address string
 		field   []any

@@ -2,9 +2,7 @@ package v1alpha1
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,19 +11,6 @@ import (
 	"strings"
 	"time"
 )
-
-//go:embed profiles/Timesync.json
-var timesyncProfiles []byte
-
-// TimesyncProfiles returns the sources of the profiles of Timesync by name. Sources: Amazon EC2, Set the time reference on your EC2 instance;
-// Compute Engine, Configure NTP; Azure, Time sync for Linux VMs; VMware, driver ptp_vmw of the Precision Clock.
-func TimesyncProfiles() map[string]TimesyncSpec {
-	var all map[string]TimesyncSpec
-	if err := json.Unmarshal(timesyncProfiles, &all); err != nil {
-		panic(err) // a test reads them
-	}
-	return all
-}
 
 // longestTimeKey is the number of bytes of a key whose digits fit in a line of chronyd.
 const longestTimeKey = 1000

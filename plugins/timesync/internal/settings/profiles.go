@@ -12,10 +12,6 @@ func (r *resolver) profile(name, field string) {
 		})
 	}
 	for _, c := range p.RefClocks {
-		clock := RefClock{Driver: c.Driver, Device: c.Device, Poll: c.Poll, Field: field}
-		if name == "azure" { // which only chronyd can express
-			clock.Options = "dpoll -2 stratum 2"
-		}
-		r.result.RefClocks = append(r.result.RefClocks, clock)
+		r.result.RefClocks = append(r.result.RefClocks, RefClock{Driver: c.Driver, Device: c.Device, Poll: c.Poll, Options: c.Options, Field: field})
 	}
 }
