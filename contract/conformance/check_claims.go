@@ -299,3 +299,22 @@ func (f *fixture) checkDigests(name string, is entry, claims []pluginv1.Claim) (
 	}
 	return passed(), nil
 }
+
+// missingClaims returns the claims of the case that a plan has not, or has with another value; "" if there is none.
+func (c *Case) missingClaims(plan pluginv1.Plan, key []byte) string {
+	digests := digestsOf(plan)
+	var wrong []string
+	for _, id := range slices.Sorted(maps.Keys(c.expect.Claims)) {
+		var value [][]byte
+		for _, part := range c.expect.Claims[id] {
+			value = append(value, []byte(part))
+		}
+		switch digest, claimed := digests[id]; {
+		case !claimed:
+			wrong = append(wrong, fmt.Sprintf("%q is not claimed", id))
+		case !bytes.Equal(digest, pluginv1.NewClaim(key, id, "", value...).Digest):
+			wrong = append(wrong, fmt.Sprintf("%q is claimed with another value than %q", id, c.expect.Claims[id]))
+		}
+	}
+	return strings.Join(wrong, ", ")
+}

@@ -1,12 +1,9 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -95,23 +92,4 @@ func (c *Case) deviation(plan pluginv1.Plan, answer error, key []byte) string {
 		return ""
 	}
 	return fmt.Sprintf("Plan answers %q, and the document is valid", answer)
-}
-
-// missingClaims returns the claims of the case that a plan has not, or has with another value; "" if there is none.
-func (c *Case) missingClaims(plan pluginv1.Plan, key []byte) string {
-	digests := digestsOf(plan)
-	var wrong []string
-	for _, id := range slices.Sorted(maps.Keys(c.expect.Claims)) {
-		var value [][]byte
-		for _, part := range c.expect.Claims[id] {
-			value = append(value, []byte(part))
-		}
-		switch digest, claimed := digests[id]; {
-		case !claimed:
-			wrong = append(wrong, fmt.Sprintf("%q is not claimed", id))
-		case !bytes.Equal(digest, pluginv1.NewClaim(key, id, "", value...).Digest):
-			wrong = append(wrong, fmt.Sprintf("%q is claimed with another value than %q", id, c.expect.Claims[id]))
-		}
-	}
-	return strings.Join(wrong, ", ")
 }

@@ -61,6 +61,12 @@ func Dial(ctx context.Context, open func(context.Context) (net.Conn, error)) (*C
 // Close ends the connection and every call on it.
 func (c *Client) Close() error { return c.conn.Close() }
 
+// call sends a request to a method, such as RuntimeService/Status.
+func (c *Client) call(ctx context.Context, method string, request message) (answer message, err error) {
+	err = c.conn.Invoke(ctx, "/runtime.v1."+method, &request, &answer)
+	return answer, err
+}
+
 // Version is who answers.
 type Version struct {
 	Runtime string // such as containerd

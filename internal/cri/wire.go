@@ -2,7 +2,6 @@ package cri
 
 import (
 	"bytes"
-	"context"
 	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -34,12 +33,6 @@ func (codec) Unmarshal(data []byte, m any) error {
 	}
 	*into = bytes.Clone(data) // gRPC uses its buffer again
 	return into.valid()
-}
-
-// call sends a request to a method, such as RuntimeService/Status.
-func (c *Client) call(ctx context.Context, method string, request message) (answer message, err error) {
-	err = c.conn.Invoke(ctx, "/runtime.v1."+method, &request, &answer)
-	return answer, err
 }
 
 // with adds a text or a message.

@@ -15,7 +15,7 @@ set -euo pipefail
 cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
 readonly platforms="linux/amd64 linux/arm64 windows/amd64"
-readonly mib=$((1024 * 1024)) cli_limit=20 plugin_limit=13 manager_limit=64
+readonly mib=$((1024 * 1024)) cli_limit=20 plugin_limit=14 manager_limit=64
 
 # has_main DIR: the folder holds a main package.
 has_main() {

@@ -71,6 +71,20 @@ func Resolve(doc v1alpha1.Timesync, lines ...Line) (Settings, []sdk.Violation) {
 	return r.result, r.violations
 }
 
+// profile adds the sources of a profile.
+func (r *resolver) profile(name, field string) {
+	p := v1alpha1.TimesyncProfiles()[name] // another name is refused by the rule of the field
+	for _, s := range p.Servers {
+		r.addresses[v1alpha1.CanonicalTimeSource(s.Address)] = field
+		r.result.Sources = append(r.result.Sources, Source{
+			Address: s.Address, Prefer: s.Prefer, MinPoll: s.MinPoll, MaxPoll: s.MaxPoll, Field: field,
+		})
+	}
+	for _, c := range p.RefClocks {
+		r.result.RefClocks = append(r.result.RefClocks, RefClock{Driver: c.Driver, Device: c.Device, Poll: c.Poll, Options: c.Options, Field: field})
+	}
+}
+
 // once refuses a source that another field names as well.
 func (r *resolver) once(address string, field document.Path) {
 	if other, ok := r.addresses[address]; ok {
