@@ -136,7 +136,7 @@ func Copy(from, to string) error {
 	})
 }
 
-// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for the checks of the capability files and of
+// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for the checks of the capability files and those of
 // the kinds of machineadm, which the plugins do not have, and of stand-ins of commands, which their cases do not have.
 func (n *Node) Conforms(t *testing.T) {
 	t.Helper()
@@ -161,7 +161,7 @@ func (n *Node) Conforms(t *testing.T) {
 		}
 	}
 	for check, is := range applied {
-		if !is && !slices.Contains([]string{"files", "fields", "live"}, check) {
+		if !is && !slices.Contains([]string{"files", "fields", "kind", "live"}, check) {
 			t.Errorf("%s applies to no case", check)
 		}
 	}
