@@ -56,8 +56,9 @@ func (s *side) move(t *testing.T, to *side) {
 	// clusterctl moves no Machine without a node.
 	var slow clusterv1.Machine
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "slow"}, &slow))
+	read := client.MergeFrom(slow.DeepCopy()) // Cluster API may write it in between
 	slow.Status.NodeRef = clusterv1.MachineNodeReference{Name: "pretended"}
-	require.NoError(t, s.Status().Update(t.Context(), &slow))
+	require.NoError(t, s.Status().Patch(t.Context(), &slow, read))
 	management.Tokens(t, s.Workload(t, "default", "first"), 0)
 	mark := len(s.Audit(t))
 	s.ctl.Run(t, s.Kubeconfig, "move", "--to-kubeconfig="+to.Kubeconfig, "--namespace=default")
