@@ -145,9 +145,9 @@ func adapt(t testing.TB, o *unstructured.Unstructured) {
 	case "KubernetesNode":
 		set(t, o, cluster.ImageRepository, "spec", "cluster", "imageRepository")
 		set(t, o, "cgroupfs", "spec", "kubelet", "cgroupDriver")
-		set(t, o, map[string]any{
-			"failCgroupV1": false, "failSwapOn": false, "evictionHard": map[string]any{"nodefs.available": "0%"}, "imageGCHighThresholdPercent": int64(100),
-		}, "spec", "kubelet", "config")
+		set(t, o, map[string]any{"failCgroupV1": false, "failSwapOn": false, "imageGCHighThresholdPercent": int64(100)}, "spec", "kubelet", "config")
+		set(t, o, map[string]any{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
+			"spec", "kubelet", "evictionHard")
 		set(t, o, ignored, "spec", "ignorePreflightErrors")
 	case "KubernetesNodeTemplate":
 		set(t, o, "cgroupfs", "spec", "template", "spec", "kubelet", "cgroupDriver")
