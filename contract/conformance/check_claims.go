@@ -300,7 +300,7 @@ func (f *fixture) checkDigests(name string, is entry, claims []pluginv1.Claim) (
 	return passed(), nil
 }
 
-// missingClaims returns the claims of the case that a plan has not, or has with another value; "" if there is none.
+// missingClaims names the claims of the case that are missing in a plan, or have another value there. It is empty if the plan has all of them.
 func (c *Case) missingClaims(plan pluginv1.Plan, key []byte) string {
 	digests := digestsOf(plan)
 	var wrong []string

@@ -147,7 +147,7 @@ func (s Suite) representative() int {
 	return max(0, slices.IndexFunc(s.Cases, func(c *Case) bool { return !c.refused() }))
 }
 
-// firstOf is the index of the first case with a document of this kind that is applied; -1 if there is none.
+// firstOf returns the index of the first case whose document has this kind and is applied, or -1.
 func (s Suite) firstOf(kind header) int {
 	return slices.IndexFunc(s.Cases, func(c *Case) bool { return c.header == kind && !c.refused() })
 }

@@ -65,8 +65,8 @@ type defect struct {
 	quoting bool
 	// forgetful reloads only after a change of the same Apply.
 	forgetful bool
-	// careless does not look at what the reload answers, stubborn reports its failure and never tries again.
-	careless, stubborn bool
+	// unchecked takes a reload that fails for one that succeeds. untried reports the failure, and the next Apply does not reload.
+	unchecked, untried bool
 	// leaving leaves a process in a session of its own, as a daemon that OpenRC starts.
 	leaving bool
 	// mounts marks a defect that shows only where the kit can make a mount namespace.
@@ -100,8 +100,8 @@ func defectsOfConfigurators() []defect {
 		{name: "unclaimed-link", check: "claims", says: "the link /etc/app/enabled, which no claim names", wrap: with(&wrapper{planned: unclaimedLink})},
 		{name: "quoting", check: "quotes", says: "spec.files[0].path, the error of Plan quotes it", quoting: true},
 		{name: "forgetful-reload", check: "live", says: `after SIGKILL before the command "app-control reload" and another Apply`, forgetful: true},
-		{name: "careless", check: "live", says: `the command "app-control reload" fails, Apply succeeds`, careless: true},
-		{name: "stubborn", check: "live", says: `after the failure of the command "app-control reload" and another Apply`, stubborn: true},
+		{name: "unchecked-reload", check: "live", says: `the command "app-control reload" fails, Apply succeeds`, unchecked: true},
+		{name: "untried-reload", check: "live", says: `after the failure of the command "app-control reload" and another Apply`, untried: true},
 		{name: "leaving", check: "live", says: "Apply leaves processes: 1", leaving: true},
 		{name: "poll-blind", kind: v1alpha1.KindTimesync, check: "fields", says: `"spec.pools[0].minPoll"`, ignores: "minPoll"},
 		{name: "one-by-one", kind: v1alpha1.KindTimesync, answers: true, check: "kind", says: "addresses-that-are-none: Plan answers", wrap: with(&wrapper{refused: firstFault})},

@@ -220,7 +220,7 @@ func (d defect) reload(m sdk.Machine, f file, changed bool) *sdk.Change {
 	have, err := m.FS.ReadFile("/run/app/loaded")
 	_, failed := m.FS.Lstat("/run/app/failed")
 	switch {
-	case d.forgetful && !changed && !m.Offline(), d.stubborn && failed == nil:
+	case d.forgetful && !changed && !m.Offline(), d.untried && failed == nil:
 		return nil
 	case !m.Offline() && err == nil && string(have) == f.Content:
 		return nil
@@ -229,10 +229,10 @@ func (d defect) reload(m sdk.Machine, f file, changed bool) *sdk.Change {
 		ID: "reload:app", Summary: "reload app", NeedsLive: true,
 		Do: func(ctx context.Context, _ sdk.Progress) error {
 			_, err := m.Commands.Run(ctx, machine.Command{Name: "app-control", Args: []string{"reload"}})
-			if d.careless {
+			if d.unchecked {
 				err = nil
 			}
-			if d.stubborn && err != nil {
+			if d.untried && err != nil {
 				return errors.Join(err, m.FS.WriteFile("/run/app/failed", nil, 0o644))
 			}
 			if d.leaving && err == nil {

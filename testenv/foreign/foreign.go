@@ -136,8 +136,8 @@ func Copy(from, to string) error {
 	})
 }
 
-// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for the checks of the capability files and those of
-// the kinds of machineadm, which the plugins do not have, and of stand-ins of commands, which their cases do not have.
+// Conforms runs the kit: nothing fails, and each check applies to at least one case, except four:
+// the plugins have neither the capability files nor a kind of machineadm, and their cases have no stand-ins of commands.
 func (n *Node) Conforms(t *testing.T) {
 	t.Helper()
 	got, err := n.Exec(t.Context(), "machineadm-conformance", "--plugin", n.plugin.Path, "--cases", Cases, "-o", "json")
