@@ -25,8 +25,8 @@ func example(kind string, full bool) (string, error) {
 // exampleLine is a line with a field, of a document or commented out: indentation, dashes and name.
 var exampleLine = regexp.MustCompile(`^( *)#?((?:- )*)("[^"]*"|[\w./:-]*\w):(?: (\|)?|\n$)`)
 
-// annotated returns an example of this release with the first sentence about each field above it, from the schema, and without the line for
-// editors, whose path is valid in the checkout. Without a schema it adds nothing.
+// annotated returns an example of this release with the first sentence about each field above it, from the schema. Without a
+// schema it adds nothing.
 func annotated(text string, root *jsonSchema) string {
 	type level struct {
 		column int
@@ -40,9 +40,6 @@ func annotated(text string, root *jsonSchema) string {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		match := exampleLine.FindStringSubmatch(line)
 		inBlock := block >= 0 && indent > block
-		if strings.HasPrefix(line, "# yaml-language-server:") {
-			continue
-		}
 		if root != nil && match != nil && !inBlock {
 			column := indent + len(match[2])
 			for around[len(around)-1].column >= column {

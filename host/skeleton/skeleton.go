@@ -16,6 +16,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/examples"
 )
 
 // templates holds the files of every module, and a directory for each form of plugin: own (a provider of a kind of
@@ -106,7 +107,7 @@ func (o Options) values() map[string]string {
 	v := map[string]string{
 		"Kind": o.Kind, "Provider": o.Provider, "APIVersion": apiVersion, "Module": cmp.Or(o.Module, group+"/"+o.Binary()), "Version": version,
 		"Binary": o.Binary(), "File": "etc/" + naming.Kebab(o.Kind) + ".conf", "Phase": phase, "Go": goVersion,
-		"PlainKind": plain(o.Kind), "PlainProvider": plain(o.Provider), "Checkout": checkout,
+		"PlainKind": plain(o.Kind), "PlainProvider": plain(o.Provider), "Checkout": checkout, "Example": string(examples.For(v1alpha1.APIVersion, o.Kind, false)),
 		"Case": "the tree before (`root`) and after (`expect`), and other", "Next": nextChange,
 	}
 	switch form(o.Kind) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/require"
 )
 
@@ -22,12 +24,13 @@ func TestSkeleton(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "machineadm")
 	run(t, root, nil, "go", "build", "-o", host, "./host/cmd/machineadm")
 	const always = "a new kind" // is built for every make test
-	for name, test := range map[string]struct {
+	type skeleton struct {
 		args   []string
 		binary string
 		file   string // written by the plugin, if it is complete and writes one
 		passes string // a check of the kit
-	}{
+	}
+	skeletons := map[string]skeleton{
 		always: {
 			args:   []string{"LoginBanner", "--provider", "issue"},
 			binary: "machineadm-login-banner-plugin-issue", file: "etc/login-banner.conf", passes: "change/outcome",
@@ -37,10 +40,6 @@ func TestSkeleton(t *testing.T) {
 			args:   []string{"True", "--provider", "3com", "--group", "acme.example/v2alpha1", "--module", "git.acme.example/node/true"},
 			binary: "machineadm-true-plugin-3com", file: "etc/true.conf", passes: "change/outcome",
 		},
-		"another provider of Sysctl": {
-			args:   []string{"Sysctl", "--provider", "dropin"},
-			binary: "machineadm-sysctl-plugin-dropin", passes: "not-yet/outcome",
-		},
 		"a source": {
 			args:   []string{"RemoteConfig", "--provider", "shelf"},
 			binary: "machineadm-remote-configuration-provider-shelf", passes: "fetch/object",
@@ -49,7 +48,13 @@ func TestSkeleton(t *testing.T) {
 			args:   []string{"EncryptedConfig", "--provider", "3"},
 			binary: "machineadm-plugin-encryption-provider-3", passes: "passphrase/object",
 		},
-	} {
+	}
+	for _, kind := range v1alpha1.MachineKinds() {
+		skeletons["another provider of "+kind] = skeleton{
+			args: []string{kind, "--provider", "dropin"}, binary: naming.Binary(kind, "dropin"), passes: "not-yet/outcome",
+		}
+	}
+	for name, test := range skeletons {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name != always {

@@ -117,7 +117,8 @@ func refused(t *testing.T, n *nodes.Node) {
 		name, spec string
 		says       []string
 	}{
-		{"value", "parameters: {kernel.msgmax: 16384, vm.admin_reserve_kbytes: 4096, vm.compaction_proactiveness: 500}", []string{"vm.compaction_proactiveness", "invalid argument", "the previous values are restored"}},
+		// More than its period, kernel.sched_rt_period_us.
+		{"value", "parameters: {vm.admin_reserve_kbytes: 4096, kernel.msgmax: 16384, kernel.sched_rt_runtime_us: 2000000}", []string{"kernel.sched_rt_runtime_us", "invalid argument", "the previous values are restored"}},
 		{"module", "modules: [no_such_module], parameters: {kernel.msgmax: 16384}", []string{"no_such_module", "spec.modules"}},
 		{"key", "parameters: {kernel.msgmax: 16384, net.netfilter.nf_no_such_key: 1}", []string{"net.netfilter.nf_no_such_key", "ignoreMissing"}},
 		// The next boot will be without it, as the subtest for that shows, so it must not be there now.

@@ -3,6 +3,7 @@
 package examples
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 
@@ -15,7 +16,8 @@ var files embed.FS
 // Full is the part of a file name ahead of .yaml that a document with every field has.
 const Full = ".full"
 
-// For returns the minimal document of a kind, or the one with every field, as YAML. It is nil when this release has none.
+// For returns the minimal document of a kind, or the one with every field, as YAML, without the first line of its file: an editor finds
+// the schema by it, in a checkout alone. It is nil when this release has none.
 func For(apiVersion, kind string, full bool) []byte {
 	if apiVersion != v1alpha1.APIVersion {
 		return nil
@@ -27,5 +29,6 @@ func For(apiVersion, kind string, full bool) []byte {
 	if err != nil {
 		return nil
 	}
+	_, text, _ = bytes.Cut(text, []byte("\n"))
 	return text
 }
