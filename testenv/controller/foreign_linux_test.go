@@ -163,7 +163,7 @@ func (r *rig) clone(t *testing.T, config, url string) *unstructured.Unstructured
 func (r *rig) discard(t *testing.T, config string) {
 	t.Helper()
 	c := made(bootstrap.GroupVersion().String(), bootstrap.KindMachineBootstrapConfig, config, map[string]any{})
-	c.SetNamespace("default")
+	c.SetNamespace(r.namespace)
 	require.NoError(t, r.Delete(t.Context(), c))
 }
 

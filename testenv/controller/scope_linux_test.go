@@ -94,6 +94,12 @@ func (r *rig) confined(t *testing.T) {
 	tenant.machine(t, "light", "here", joining())
 	tenant.awaitData(t, "here")
 	other.untouched(t, "there")
+	claimed := joining()
+	claimed["storageRef"] = claiming()["storageRef"]
+	tenant.machine(t, "light", "claimed", claimed)
+	tenant.condition(t, bootstrap.ConditionDataStored, "Unknown", "waits for the controller of Directory files", "claimed")
+	tenant.discard(t, "claimed")
+	tenant.unclaimed(t, "claimed")
 	r.authorizedMetrics(t)
 	for _, q := range r.Audit(t)[mark:] {
 		if q.User.Name == account && q.Object.Resource != "" && q.Object.Namespace != tenant.namespace {
