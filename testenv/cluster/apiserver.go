@@ -70,7 +70,7 @@ func APIServer(t testing.TB, network *nodes.Network, name string) *ControlPlane 
 	files["etc/kubernetes/kubeadm.yaml"] = Configuration(name, address)
 	n := nodes.Boot(t, nodes.Options{
 		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Kubernetes}, Network: network, Hostname: name,
-		Prepare: nodes.InOrder(install(t, "kubeadm", "etcd", "kube-apiserver", "kube-controller-manager"), write(files)),
+		Prepare: nodes.InOrder(V136.install(t, "kubeadm", "etcd", "kube-apiserver", "kube-controller-manager"), write(files)),
 	})
 	n.MustExec(t, "sh", "-c", startBare)
 	awaited(t, "the signature of cluster-info", func() (bool, string) {

@@ -29,7 +29,7 @@ func Etcd(t testing.TB, network *nodes.Network, name string, ca authority.Author
 		c.IPAddresses = []net.IP{address.AsSlice()}
 		c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) // the server is a client of itself
 	})
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, Network: network, Hostname: name, Prepare: nodes.InOrder(install(t, "etcd"), write(map[string]string{
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, Network: network, Hostname: name, Prepare: nodes.InOrder(V136.install(t, "etcd"), write(map[string]string{
 		"etc/etcd/ca.crt": string(ca.Certificate), "etc/etcd/server.crt": string(certificate), "etc/etcd/server.key": string(key),
 		"etc/systemd/system/etcd.service": fmt.Sprintf(etcdUnit, url),
 	}))})

@@ -36,18 +36,22 @@ func controlPlaneImages() []string {
 
 func workerImages() []string { return []string{"pause", "kube-proxy"} }
 
-// ImageRepository is where kubeadm 1.36 takes the images of a node from: a name under which there is no registry.
+// ImageRepository is where kubeadm takes the images of a node from: a name under which there is no registry.
 const ImageRepository = "testenv.invalid"
 
-// reference is the name that kubeadm 1.36 has for the image of a program in that repository.
-func reference(program string) string {
-	tag := V136.Patch()
-	switch program {
-	case "etcd":
+// reference is the name that the version's kubeadm has for the image of a program in that repository.
+func (v Version) reference(program string) string {
+	tag, newest := v.Patch(), v == V137
+	switch {
+	case program == "etcd" && newest:
+		tag = "3.7.0-0"
+	case program == "etcd":
 		tag = "3.6.8-0"
-	case "coredns":
+	case program == "coredns" && newest:
+		tag = "v1.14.6"
+	case program == "coredns":
 		tag = "v1.14.2"
-	case "pause":
+	case program == "pause":
 		tag = "3.10.2"
 	}
 	return ImageRepository + "/" + program + ":" + tag
@@ -59,10 +63,16 @@ func Boot(t testing.TB, network *nodes.Network, name string, controlPlane bool, 
 	return nodes.Boot(t, Machine(t, network, name, controlPlane, prepare...))
 }
 
-// Machine has the options of a node that kubeadm can make a member of a cluster, under a name of the network: with containerd 2.3, runc
-// and CNI plugins, kubeadm 1.36 and a kubelet that waits for it, the images of its role, and chronyd without a server that
-// answers. The programs are built first when the cache does not hold them, which takes minutes.
+// Machine has the options of a node of version 1.36.
 func Machine(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) nodes.Options {
+	t.Helper()
+	return V136.Machine(t, network, name, controlPlane, prepare...)
+}
+
+// Machine has the options of a node that kubeadm can make a member of a cluster, under a name of the network: with containerd 2.3, runc
+// and CNI plugins, kubeadm and kubelet of 1.36 or 1.37, which waits for it, the images of its role, and chronyd without a server that
+// answers. The programs are built first when the cache does not hold them, which takes minutes.
+func (v Version) Machine(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) nodes.Options {
 	t.Helper()
 	o := System()
 	o.Limits, o.Network, o.Hostname = true, network, name
@@ -71,8 +81,8 @@ func Machine(t testing.TB, network *nodes.Network, name string, controlPlane boo
 		programs = controlPlaneImages()
 	}
 	o.Prepare = nodes.InOrder(append([]func(string) error{
-		o.Prepare, containerd.V23.Install(t), install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,
-		archive(t, programs),
+		o.Prepare, containerd.V23.Install(t), v.install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,
+		v.archive(t, programs),
 	}, prepare...)...)
 	return o
 }
@@ -85,12 +95,12 @@ func System() nodes.Options {
 }
 
 // archive returns the step that writes the images, which testenv-images.service imports at each boot: containerd keeps them in memory.
-func archive(t testing.TB, programs []string) func(root string) error {
+func (v Version) archive(t testing.TB, programs []string) func(root string) error {
 	t.Helper()
 	all := make([]oci.Image, len(programs))
 	for i, program := range programs {
 		all[i] = oci.Image{
-			Name: reference(program), Path: "/usr/local/bin/" + program, Programs: map[string]string{runtime.GOARCH: content(t, program)},
+			Name: v.reference(program), Path: "/usr/local/bin/" + program, Programs: map[string]string{runtime.GOARCH: v.content(t, program)},
 		}
 	}
 	return func(root string) (err error) {
@@ -105,10 +115,10 @@ func archive(t testing.TB, programs []string) func(root string) error {
 
 // content returns the program of an image. kube-proxy and CoreDNS could do nothing in a container here, and would take minutes
 // to build.
-func content(t testing.TB, program string) string {
+func (v Version) content(t testing.TB, program string) string {
 	t.Helper()
 	if program == "kube-proxy" || program == "coredns" {
 		program = "pause"
 	}
-	return Program(t, program)
+	return v.program(t, program)
 }

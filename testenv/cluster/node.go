@@ -16,11 +16,11 @@ import (
 const bootLimit = 3 * time.Minute
 
 // install returns the step that copies programs to where Debian's packages of Kubernetes have them.
-func install(t testing.TB, names ...string) func(root string) error {
+func (v Version) install(t testing.TB, names ...string) func(root string) error {
 	t.Helper()
 	paths := map[string]string{}
 	for _, name := range names {
-		paths[name] = Program(t, name)
+		paths[name] = v.program(t, name)
 	}
 	return func(root string) error {
 		for name, from := range paths {

@@ -15,7 +15,7 @@ const (
 	V130 Version = "1.30"
 	// V136 reads v1beta4, and v1beta3 with a warning. Clusters of tests have this version: all its programs are built.
 	V136 Version = "1.36"
-	// V137 reads v1beta4 alone.
+	// V137 reads v1beta4 alone. Only make campaign builds its other programs.
 	V137 Version = "1.37"
 )
 
@@ -45,4 +45,16 @@ func Program(t testing.TB, name string) string {
 	t.Helper()
 	require.Tier(t, require.Cluster)
 	return tools.For(t, Tools+"/"+name)
+}
+
+// program returns the path of a program of a node of the version, likewise.
+func (v Version) program(t testing.TB, name string) string {
+	t.Helper()
+	switch {
+	case name == "kubeadm":
+		return Kubeadm(t, v)
+	case v == V136 || name == "etcd" || name == "pause":
+		return Program(t, name)
+	}
+	return tools.For(t, "kubernetes-"+string(v)+"/"+name)
 }

@@ -43,11 +43,15 @@ func TestConfigurationIsValid(t *testing.T) {
 	validate.Stdin = strings.NewReader(Configuration("control", "10.77.0.1"))
 	out, err := validate.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	images := exec.CommandContext(t.Context(), Kubeadm(t, V136), "config", "images", "list", "--config=/dev/stdin")
-	images.Stdin = strings.NewReader(Configuration("control", "10.77.0.1"))
-	list, err := images.Output()
-	require.NoError(t, err)
-	for _, program := range controlPlaneImages() {
-		assert.Contains(t, string(list), reference(program)+"\n")
+}
+
+func TestReference(t *testing.T) {
+	t.Parallel()
+	for _, v := range []Version{V136, V137} {
+		list, err := exec.CommandContext(t.Context(), Kubeadm(t, v), "config", "images", "list", "--image-repository="+ImageRepository, "--kubernetes-version="+v.Patch()).Output()
+		require.NoError(t, err)
+		for _, program := range controlPlaneImages() {
+			assert.Contains(t, string(list), v.reference(program)+"\n")
+		}
 	}
 }

@@ -61,6 +61,29 @@ func TestClass(t *testing.T) {
 	r.deleted(t)
 }
 
+// TestRollout: a new version of a topology replaces its control plane, then its worker.
+func TestRollout(t *testing.T) {
+	needs.Campaign(t)
+	r := layout{machines: 4, versions: true}.start(t)
+	r.KubeadmBootstrap(t)
+	r.KubeadmControlPlane(t)
+	objects := class(t)
+	r.apply(t, objects...)
+	first := r.worker(t)
+	topology := find(t, objects, "Cluster", "classy")
+	set(t, topology, cluster.V137.Patch(), "spec", "topology", "version")
+	r.apply(t, topology)
+	r.replaced(t, first)
+	r.worker(t)
+	var machines clusterv1.MachineList
+	require.NoError(t, r.List(t.Context(), &machines))
+	for _, m := range machines.Items {
+		assert.Equal(t, cluster.V137.Patch(), m.Spec.Version)
+		assert.Equal(t, cluster.V137.Patch(), m.Status.NodeInfo.KubeletVersion)
+	}
+	r.deleted(t)
+}
+
 // worker waits for the machines of the Cluster, and returns the name of its worker.
 func (r *rig) worker(t *testing.T) (name string) {
 	t.Helper()

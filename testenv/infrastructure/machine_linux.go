@@ -125,7 +125,7 @@ func (p *Provider) boot(ctx context.Context, o *unstructured.Unstructured, of *c
 	if !p.take(o.GetUID(), m) {
 		return nil, nil
 	}
-	options := p.options(m.place, controlPlane, seed)
+	options := p.options(m.place, of.Spec.Version, controlPlane, seed)
 	if layers != nil {
 		options.Layers = layers
 	}

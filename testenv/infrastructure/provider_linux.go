@@ -44,7 +44,7 @@ const (
 type Provider struct {
 	t       testing.TB
 	k       client.Client
-	options func(place string, controlPlane bool, seed func(root string) error) nodes.Options
+	options func(place, version string, controlPlane bool, seed func(root string) error) nodes.Options
 	network *nodes.Network
 	address netip.Addr // of the test in the network
 	running sync.WaitGroup
@@ -60,7 +60,7 @@ type Provider struct {
 // machine. The endpoints of all clusters have the address.
 func Start(
 	t testing.TB, c *management.Cluster, network *nodes.Network, address netip.Addr, places []string, images map[string]func(root string) error,
-	options func(place string, controlPlane bool, seed func(root string) error) nodes.Options,
+	options func(place, version string, controlPlane bool, seed func(root string) error) nodes.Options,
 ) *Provider {
 	t.Helper()
 	p := &Provider{

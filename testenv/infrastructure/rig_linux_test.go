@@ -49,6 +49,8 @@ type layout struct {
 	serve bool
 	// bucket makes our manager store documents in one.
 	bucket bool
+	// versions gives a machine the programs of the version of its Machine, 1.36 or 1.37. Other machines have 1.36.
+	versions bool
 }
 
 // start runs a rig with places for so many machines.
@@ -86,8 +88,12 @@ func (l layout) start(t testing.TB) *rig {
 	manager := c.Machineadm(t, l.manager...)
 	packages := Packages(t)
 	p := Start(t, c, network, network.Address(test), places, l.images,
-		func(place string, controlPlane bool, seed func(string) error) nodes.Options {
-			return cluster.Machine(t, network, place, controlPlane, packages, seed)
+		func(place, version string, controlPlane bool, seed func(string) error) nodes.Options {
+			v := cluster.V136
+			if l.versions && version == cluster.V137.Patch() {
+				v = cluster.V137
+			}
+			return v.Machine(t, network, place, controlPlane, packages, seed)
 		})
 	if l.serve {
 		c.Install(t, stored(t))
