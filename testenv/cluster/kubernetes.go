@@ -13,9 +13,9 @@ import (
 	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
-// KubeletConfiguration has the fields without which no kubelet runs on a node of this package: its control groups are of
-// version 1 and not systemd's to make, the machine may have swap, and its disk is that of the machine that runs the tests: a kubelet
-// evicts pods by default when 10 per cent of it are free. A document of a test carries them.
+// KubeletConfiguration has the fields without which no kubelet runs on a node of this package. The node has control groups of version 1,
+// which systemd does not manage, and it may have swap. Its disk is that of the machine that runs the tests: by default a kubelet evicts
+// pods when less than 10 per cent of it is free. The documents of tests have these fields.
 const KubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false

@@ -138,9 +138,9 @@ func example(t testing.TB, files ...string) []*unstructured.Unstructured {
 	return all
 }
 
-// adapt changes what the examples cannot have in a container in the place of a machine: its control groups are of version 1 and not
-// systemd's to make, it may have swap, and the images are on it, under names without a registry. It shares the disk of the machine that
-// runs the tests: by default a kubelet evicts pods when less than 10 per cent of it is free, or 15 of that of the images.
+// adapt changes what an example cannot have when its machine is a container: control groups are of version 1, which systemd does not
+// manage, there may be swap, and the images are on the machine, under names without a registry. The container shares the disk of the
+// machine that runs the tests: by default a kubelet evicts pods when less than 10 per cent of it is free, 15 of the disk with images.
 func adapt(t testing.TB, o *unstructured.Unstructured) {
 	t.Helper()
 	ignored := []any{cluster.IgnoredPreflightErrors}

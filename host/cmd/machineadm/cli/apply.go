@@ -55,10 +55,10 @@ func newValidate(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{phase: "all"}
 	c := &cobra.Command{
 		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: noArguments,
-		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.\n" +
-			"A document without a provider is wrong if every installed provider that can run here refuses it. Of a document for\n" +
-			"other operating systems only the names, types, values and bounds of the fields are checked, with a warning. With --root,\n" +
-			"the operating system, the distribution and the init system are those of the image; its state does not matter.",
+		Long: "validate finds the configuration errors of a stream. It needs no privileges, and the state of the machine does not matter.\n" +
+			"A document that names no provider is wrong if every installed provider for this system refuses it. A document for other\n" +
+			"operating systems alone is compared with the schema of its kind, and a warning says so. With --root, the image decides which\n" +
+			"operating system, distribution and init system the documents are for.",
 		Example: "  machineadm validate --path node.yaml\n  generate-stream | machineadm validate --path - --root /mnt/image",
 		RunE:    func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}
