@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -92,7 +93,7 @@ func TestActivationOfAUnitThatIsMaskedAfterItsRestart(t *testing.T) {
 			&hook{on: "enabling", do: func() { h.masked = true }})
 		wantError(t, err, pluginv1.CodePrecondition, "d.service could not be restarted with it and still runs as it was",
 			"d.service is masked: it cannot be started", "and e.service runs again")
-		known, _ := asContract(err)
+		known, _ := fault.Known(err)
 		assert.Contains(t, known.Hint, "systemctl unmask d.service")
 		assert.Equal(t, 2, h.daemon.starts)
 		assert.Equal(t, map[string]string{pathA: "old a"}, h.contents())

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 func (a *activator) do(ctx context.Context, p Progress) error {
@@ -69,7 +71,7 @@ func (a *activator) withoutRestart(ctx context.Context, p Progress, o observatio
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())
 	}
-	return a.failed(fmt.Sprintf("%s is not healthy with its configuration: %s", a.Unit, messageOf(err)), err)
+	return a.failed(fmt.Sprintf("%s is not healthy with its configuration: %s", a.Unit, fault.Message(err)), err)
 }
 
 // check runs the daemon's checker on candidates of the files, and removes them and the directories that they needed. After a kill the host removes
@@ -100,11 +102,11 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 	if refused == nil || ctx.Err() != nil {
 		return errors.Join(refused, ctx.Err())
 	}
-	if known, ok := asContract(refused); ok {
+	if known, ok := fault.Known(refused); ok {
 		return known
 	}
 	return a.failed(fmt.Sprintf("the check of the new configuration of %s failed, nothing was changed: %s",
-		a.Unit, messageOf(refused)), refused)
+		a.Unit, fault.Message(refused)), refused)
 }
 
 // begin saves the record.

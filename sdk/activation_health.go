@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -41,7 +42,7 @@ func (a *activator) restartOld(ctx context.Context) error {
 		if err == nil {
 			return a.awaitHealth(limited, discardProgress())
 		}
-		if _, refused := asContract(err); refused || !wait(limited, pause) { // waiting does not unmask a unit
+		if _, refused := fault.Known(err); refused || !wait(limited, pause) { // waiting does not unmask a unit
 			return err
 		}
 	}
@@ -72,7 +73,7 @@ func (a *activator) awaitHealth(ctx context.Context, p Progress) error {
 		}
 		invocation := "invocation " + state.InvocationID
 		switch {
-		case isFinal(err):
+		case fault.IsFinal(err):
 			return err
 		case err == nil && invocation == healthy && time.Since(since) >= settle:
 			return nil

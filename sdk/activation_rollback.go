@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -17,12 +18,12 @@ func (a *activator) fail(ctx context.Context, p Progress, r *record, cause error
 	if ctx.Err() != nil {
 		return a.interrupted(ctx)
 	}
-	p.Report("rolling back the configuration of " + a.Unit + ": " + messageOf(cause))
+	p.Report("rolling back the configuration of " + a.Unit + ": " + fault.Message(cause))
 	outcome, err := a.rollBack(ctx, r)
 	if err != nil {
 		return a.notRolledBack(ctx, err, cause)
 	}
-	return a.failed(fmt.Sprintf("the new configuration of %s did not take effect (%s); %s", a.Unit, messageOf(cause), outcome), cause)
+	return a.failed(fmt.Sprintf("the new configuration of %s did not take effect (%s); %s", a.Unit, fault.Message(cause), outcome), cause)
 }
 
 func (a *activator) interrupted(ctx context.Context) error {
@@ -35,10 +36,10 @@ func (a *activator) notRolledBack(ctx context.Context, err, cause error) error {
 	}
 	why := ""
 	if cause != nil {
-		why = " after the new one did not take effect (" + messageOf(cause) + ")"
+		why = " after the new one did not take effect (" + fault.Message(cause) + ")"
 	}
 	return a.failed(fmt.Sprintf("the old configuration of %s could not be restored%s: %s; "+
-		"the machine is between two configurations, the next run tries again", a.Unit, why, messageOf(err)), errors.Join(err, cause))
+		"the machine is between two configurations, the next run tries again", a.Unit, why, fault.Message(err)), errors.Join(err, cause))
 }
 
 // rollBack restores the state from before the record, deletes the record and returns the outcome in words. After an error
@@ -117,9 +118,9 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 	}
 	now, queryErr := a.services.State(ctx, a.Unit)
 	if queryErr == nil && up(now) && sameInvocation(now, state.InvocationID) { // such as a unit that is masked while it runs
-		return restored + "but " + a.Unit + " could not be restarted with it and still runs as it was (" + messageOf(err) + ")", nil
+		return restored + "but " + a.Unit + " could not be restarted with it and still runs as it was (" + fault.Message(err) + ")", nil
 	}
-	return restored + "but " + a.Unit + neither + messageOf(err) + ")", nil
+	return restored + "but " + a.Unit + neither + fault.Message(err) + ")", nil
 }
 
 // neither is in the outcome when the unit runs with no configuration, the cause of which is elsewhere: a full disk, say.
@@ -135,5 +136,5 @@ func (a *activator) failed(message string, cause error) error {
 	if strings.Contains(message, neither) {
 		hint = "look for the cause elsewhere than in the new configuration, then run again; "
 	}
-	return precondition(message, hint+logHint(a.machine, a.Unit), cause)
+	return fault.Caused(message, hint+logHint(a.machine, a.Unit), cause)
 }

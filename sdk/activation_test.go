@@ -15,6 +15,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk/internal/crashtest"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -23,7 +24,7 @@ func noCrash() *crashtest.Point { return crashtest.Never() }
 
 func wantError(t *testing.T, err error, code pluginv1.Code, texts ...string) {
 	t.Helper()
-	known, ok := asContract(err)
+	known, ok := fault.Known(err)
 	if !ok || known.Code != code {
 		t.Fatalf("error %v, want %v", err, code)
 	}
@@ -62,7 +63,7 @@ func TestActivationRefusedByTheChecker(t *testing.T) {
 			}
 			_, err := h.run(noCrash(), specs(map[string]string{pathA: "new a"})...)
 			wantError(t, err, c.code, c.text)
-			if got := outputOf(err); got != c.detail {
+			if got := fault.Output(err); got != c.detail {
 				t.Errorf("detail %q, want %q", got, c.detail)
 			}
 			if got := h.contents(); !maps.Equal(got, old) || h.daemon.starts != 1 || len(h.store) != 0 {
@@ -304,7 +305,7 @@ func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
 					return
 				}
 				wantError(t, err, pluginv1.CodePrecondition, c.texts...)
-				known, _ := asContract(err)
+				known, _ := fault.Known(err)
 				assert.Contains(t, known.Hint, "systemctl unmask d.service")
 				assert.Equal(t, old, h.contents())
 				assert.Empty(t, h.store)

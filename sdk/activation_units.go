@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -125,7 +126,7 @@ func (a *activator) startOthers(ctx context.Context, r *record) (string, error) 
 			continue
 		}
 		if err := start(ctx, a.machine, a.services, unit); err != nil {
-			outcome += ", but " + unit + " could not be started again (" + messageOf(err) + ")"
+			outcome += ", but " + unit + " could not be started again (" + fault.Message(err) + ")"
 		} else {
 			outcome += ", and " + unit + " runs again"
 		}

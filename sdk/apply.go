@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 // ErrStopped is the cause with which Stop cancels the context of an interruptible change.
@@ -39,7 +40,7 @@ func (s *configurator) Apply(
 	})
 	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
 		// Retry, because the host decides whether there is time for another attempt.
-		err = WithDetail(Retry(0, "the time limit of the document has passed: "+err.Error()), outputOf(err))
+		err = WithDetail(Retry(0, "the time limit of the document has passed: "+err.Error()), fault.Output(err))
 	}
 	return finished, err
 }
@@ -82,7 +83,7 @@ func makeChanges(
 			return finished, nil
 		}
 		if err != nil {
-			return finished, classify(ctx, err)
+			return finished, fault.Classify(ctx, err)
 		}
 		out.emit(pluginv1.Changed{ID: c.ID})
 	}

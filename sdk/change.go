@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 // Plan is what a plan function returns: the changes still missing, in the order in which they are made. Beside a Precondition or Retry it has
@@ -91,7 +92,7 @@ func rehearse(ctx context.Context, m Machine, plan Plan) error {
 			if c.field != "" {
 				err = At(err, c.field)
 			}
-			return classify(ctx, err)
+			return fault.Classify(ctx, err)
 		}
 	}
 	return nil

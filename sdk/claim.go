@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -77,7 +78,7 @@ func warning(err error, warnings []Warning) error {
 
 // open returns the error of a plan that another time, or another machine, does not have; else nil.
 func open(err error) *pluginv1.Error {
-	known, ok := asContract(err)
+	known, ok := fault.Known(err)
 	if !ok || known.Code != pluginv1.CodePrecondition && known.Code != pluginv1.CodeRetry {
 		return nil
 	}

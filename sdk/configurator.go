@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -56,11 +57,11 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 	}
 	m, closeMachine, err := machine.New(r.Root, "", r.Target)
 	if err != nil {
-		return d, classify(ctx, err)
+		return d, fault.Classify(ctx, err)
 	}
 	defer func() { _ = closeMachine() }() // only read from
 	d.Fitness, d.FitnessReason, err = s.plugin.Fit(ctx, m)
-	return d, classify(ctx, err)
+	return d, fault.Classify(ctx, err)
 }
 
 // Plan implements pluginv1.Configurator.
@@ -99,7 +100,7 @@ func (s *configurator) planned(
 	}
 	m, closeMachine, err := machine.New(r.Root, r.StateDir, r.Target)
 	if err != nil {
-		return classify(ctx, err)
+		return fault.Classify(ctx, err)
 	}
 	defer func() { err = errors.Join(err, closeMachine()) }()
 	m = on(m)
@@ -107,7 +108,7 @@ func (s *configurator) planned(
 	m.Claims = owned.add
 	plan, err := kind.plan(ctx, m, r.Document)
 	if err != nil {
-		return warning(classify(ctx, err), plan.Warnings)
+		return warning(fault.Classify(ctx, err), plan.Warnings)
 	}
 	if err := check(plan); err != nil {
 		return err

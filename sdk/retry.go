@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/internal/netfault"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 // The pauses between two tries: they double from the first to the longest, each shorter by up to a tenth at random. None is longer
@@ -24,7 +25,7 @@ func retrying(ctx context.Context, most time.Duration, try func() error) error {
 	end := began.Add(most)
 	for pause, apart := firstTryPause, false; ; pause = min(2*pause, longestTryPause) {
 		err := try()
-		known, ok := asContract(err)
+		known, ok := fault.Known(err)
 		if !ok || known.Code != pluginv1.CodeRetry {
 			return err
 		}
@@ -50,8 +51,8 @@ func retrying(ctx context.Context, most time.Duration, try func() error) error {
 // unreachable classifies an error on the way to a source. A name that is not resolved can pass: it may not be published yet,
 // or the machine, which boots, has no name servers yet.
 func unreachable(ctx context.Context, err error) error {
-	if _, known := asContract(err); !known && netfault.Is(err, netfault.Name) {
+	if _, known := fault.Known(err); !known && netfault.Is(err, netfault.Name) {
 		return Retry(0, err.Error())
 	}
-	return classify(ctx, err)
+	return fault.Classify(ctx, err)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -140,7 +141,7 @@ func explained(ctx context.Context, m Machine, services machine.Services, unit s
 		return failure // more specific than err
 	}
 	if refused := usable(m, unit, state); refused != nil {
-		return WithDetail(refused, outputOf(failure))
+		return WithDetail(refused, fault.Output(failure))
 	}
 	return failure
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 // Source is a whole plugin that fetches the streams of RemoteConfig documents.
@@ -165,11 +166,11 @@ func fill(buffer []byte, from io.Reader) (n int, err error) {
 
 // interrupted returns the error of an object that ended before its end, which another try may get whole.
 func interrupted(ctx context.Context, err error) error {
-	if _, own := asContract(err); own {
+	if _, own := fault.Known(err); own {
 		return err
 	}
 	err = unreachable(ctx, err)
-	if known, ok := asContract(err); ok && known.Code == pluginv1.CodeInternal {
+	if known, ok := fault.Known(err); ok && known.Code == pluginv1.CodeInternal {
 		return Retry(0, "the object ended before it was complete: "+known.Message)
 	}
 	return err

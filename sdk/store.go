@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 // Store implements pluginv1.Source.
@@ -87,7 +88,7 @@ func (s *source) place(in pluginv1.Storage, name string) (Location, error) {
 
 // ofStorage makes an error about the fields of a document one about the fields of a storage: it has no spec around them.
 func ofStorage(err error) error {
-	return with(err, func(e *pluginv1.Error) {
+	return fault.With(err, func(e *pluginv1.Error) {
 		const of, bare = "spec.providerConfig", "providerConfig"
 		e.Message, e.Hint = strings.ReplaceAll(e.Message, of, bare), strings.ReplaceAll(e.Hint, of, bare)
 		e.Violations = slices.Clone(e.Violations)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/fault"
 )
 
 // WaitSpec is a condition of the machine, and how long a change waits for it.
@@ -45,11 +46,11 @@ func Wait(ctx context.Context, p Progress, w WaitSpec) error {
 		switch {
 		case err == nil:
 			return nil
-		case isFinal(err):
-			if known, ok := asContract(err); ok && known.Code != pluginv1.CodeRetry {
+		case fault.IsFinal(err):
+			if known, ok := fault.Known(err); ok && known.Code != pluginv1.CodeRetry {
 				return err
 			}
-			return Final(precondition(w.What+": "+messageOf(err), "correct that, then run again", err))
+			return Final(fault.Caused(w.What+": "+fault.Message(err), "correct that, then run again", err))
 		case limited.Err() == nil: // otherwise err only reports the timeout
 			last = err
 		}
@@ -60,11 +61,11 @@ func Wait(ctx context.Context, p Progress, w WaitSpec) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	message := fmt.Sprintf("%s: not within %v: %s", w.What, timeout, messageOf(last))
-	if shown != "" && shown != messageOf(last) {
+	message := fmt.Sprintf("%s: not within %v: %s", w.What, timeout, fault.Message(last))
+	if shown != "" && shown != fault.Message(last) {
 		message += " (" + shown + ")"
 	}
-	return precondition(message, "correct what the message says, or allow more time, then run again", last)
+	return fault.Caused(message, "correct what the message says, or allow more time, then run again", last)
 }
 
 // wait pauses, and returns false when ctx ends first.

@@ -1,4 +1,4 @@
-package sdk
+package fault
 
 import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
