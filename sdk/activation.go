@@ -1,9 +1,11 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"github.com/machineadm/machineadm/sdk/internal/activate"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -53,30 +55,81 @@ type Activation struct {
 	Timeout time.Duration
 }
 
-// activator performs an Activation.
+// ServiceEnvironment is a set of environment variables of a service. Every user can read them: they must hold no secret.
 //
-// What must survive a crash is in one record, which is saved before the first file is swapped and deleted when the daemon
-// is healthy with the new configuration or everything is rolled back. The process may end at any point; the next run uses
-// the record and the current state:
+// Variables that an earlier run added and that are no longer desired are removed. Those that others have set stay
+// unchanged; one of them with another value than desired is a Precondition. Only one document may describe the variables of
+// a service.
+type ServiceEnvironment struct{ Variables []Variable }
+
+// Variable is an environment variable. Windows compares names without regard to case.
+type Variable struct{ Name, Value string }
+
+// RegistryValue is the desired state of a value of the registry of Windows. The diff shows the old and the new data: the value
+// must hold no secret.
+type RegistryValue struct {
+	// Key is the path of an existing key below HKEY_LOCAL_MACHINE, such as `SYSTEM\CurrentControlSet\Services\W32Time\Config`.
+	Key string
+	// Name is the name of the value, without a backslash.
+	Name string
+	// Data is the desired data: machine.RegistryText or machine.RegistryNumber.
+	Data machine.RegistryData
+	// Absent removes the value instead.
+	Absent bool
+}
+
+// Activate returns the change that applies a configuration and makes it effective; none when the files match, the daemon
+// runs and no activation was interrupted.
 //
-//	no record                      nothing was swapped: begin, or nothing to do
-//	record, other configuration    the document changed since: roll back, then begin again
-//	record, swapping               some files are new: swap the others, record the invocation that has not read them
-//	record, swapped, files match   a restart is due while the unit is still that invocation or does not run; then wait
-//	                               until healthy, whatever restarted it
-//	record, swapped, files differ  the process ended during the rollback: swap again, and wait until healthy
-//
-// The units of Conflicts are stopped before the swap, and the unit is enabled last. Their drop-ins are swapped with the files
-// and require no restart. With a record, systemd reads its files again whenever one of them is part of the configuration: the
-// process may have ended between the swap and that.
-//
-// So each run ends with the new configuration in effect, or with the old one and an error. The record is saved only after a
-// successful check, so a resumed activation is not checked again.
-type activator struct {
-	Activation
-	machine  Machine // for Check and Healthy
-	files    files
-	store    stateStore
-	services machine.Services
-	pause    time.Duration // the first pause between two queries of the daemon
+// In an image root the files are separate changes, and the restart is left for first boot.
+func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
+	planned, err := activate.Plan(ctx, m, a.spec())
+	if err != nil {
+		return nil, err
+	}
+	var changes []*Change
+	for _, c := range planned.Files {
+		changes = append(changes, fileChange(m, c))
+	}
+	if planned.Enable != "" {
+		changes = append(changes, enablement(m, planned.Enable, true))
+	}
+	if planned.Do == nil {
+		return changes, nil
+	}
+	change := &Change{
+		ID: "activate:" + a.Unit, Summary: planned.Summary, Diff: planned.Diff, NeedsLive: true,
+		Do: func(ctx context.Context, p Progress) error { return planned.Do(ctx, p) },
+	}
+	if planned.Rehearse != nil {
+		change.rehearse, change.field = func(context.Context) error { return planned.Rehearse() }, m.FieldPath()
+	}
+	return append(changes, change), nil
+}
+
+// spec returns the activation as the engine takes it.
+func (a Activation) spec() activate.Spec {
+	out := activate.Spec{
+		Unit: a.Unit, Seen: a.Seen, Conflicts: a.Conflicts, Enable: a.Enable, BeforeInstall: a.BeforeInstall,
+		Check: a.Check, Timeout: cmp.Or(max(a.Timeout, 0), DefaultHealthTimeout),
+	}
+	for _, file := range a.Files {
+		out.Files = append(out.Files, file.spec())
+	}
+	for _, file := range a.Companions {
+		out.Companions = append(out.Companions, file.spec())
+	}
+	if a.Environment != nil {
+		out.Environment = &activate.Environment{}
+		for _, v := range a.Environment.Variables {
+			out.Environment.Variables = append(out.Environment.Variables, activate.Variable(v))
+		}
+	}
+	for _, value := range a.Registry {
+		out.Registry = append(out.Registry, activate.RegistryValue(value))
+	}
+	if a.Healthy != nil {
+		out.Healthy = func(ctx context.Context, m Machine, p activate.Progress) error { return a.Healthy(ctx, m, p) }
+	}
+	return out
 }

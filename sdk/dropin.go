@@ -2,12 +2,12 @@ package sdk
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/machineadm/machineadm/sdk/internal/units"
 )
 
 // DropIn returns the change that writes /etc/systemd/system/UNIT.d/NAME.conf and makes systemd read it; nil when both is
@@ -25,7 +25,7 @@ func DropIn(ctx context.Context, m Machine, unit, name, content string) (*Change
 	if !strings.Contains(unit, ".") {
 		return nil, fmt.Errorf("drop-in %q of the unit %q: the unit has no type", name, unit)
 	}
-	path := dropInPath(unit, name)
+	path := units.DropInPath(unit, name)
 	change, err := File(m, FileSpec{Path: path, Content: []byte(content), Mode: 0o644})
 	if err != nil || m.Offline() { // in an image systemd reads it at boot
 		return change, err
@@ -48,36 +48,18 @@ func DropIn(ctx context.Context, m Machine, unit, name, content string) (*Change
 	return change, nil
 }
 
-func dropInPath(unit, name string) string {
-	return "/etc/systemd/system/" + unit + ".d/" + name + ".conf"
-}
-
-// stateStore is the part of machine.State that the ready-made changes use.
-type stateStore interface {
-	Load(name string) ([]byte, error)
-	Save(name string, data []byte) error
-	Delete(name string) error
-}
-
-// stateName returns the state name of a record about a unit. It has a hash, because unit names can have characters that
-// state names cannot.
-func stateName(purpose, unit string) string {
-	sum := sha256.Sum256([]byte(unit))
-	return purpose + "-" + hex.EncodeToString(sum[:12])
-}
-
 // reload makes systemd read the files of a unit again, also after a crash between the change of a file and the reload.
 //
 // systemd reports when that is due (NeedDaemonReload), but by modification times, which are wrong after the clock was set
 // back. So an intent is stored as well, from before the change until the reload.
 type reload struct {
 	machine Machine
-	store   stateStore
+	store   units.Records
 	unit    string
 }
 
 func (r reload) due(ctx context.Context) (bool, error) {
-	switch _, err := r.store.Load(stateName("reload", r.unit)); {
+	switch _, err := r.store.Load(units.RecordName("reload", r.unit)); {
 	case err == nil:
 		return true, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -89,7 +71,7 @@ func (r reload) due(ctx context.Context) (bool, error) {
 
 // after changes files of the unit, then makes systemd read them.
 func (r reload) after(ctx context.Context, change func() error) error {
-	name := stateName("reload", r.unit)
+	name := units.RecordName("reload", r.unit)
 	if err := r.store.Save(name, []byte(r.unit+"\n")); err != nil {
 		return fmt.Errorf("record that systemd must read the files of %s: %w", r.unit, err)
 	}

@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
+	"github.com/machineadm/machineadm/sdk/internal/units"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -38,11 +40,11 @@ func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceSt
 
 // offDropIns returns the drop-ins that keep the units of Conflicts from starting, and the drop-ins of the unit itself, which are to
 // be removed.
-func (a *activator) offDropIns(o observation) ([]FileSpec, error) {
+func (a *activator) offDropIns(o observation) ([]files.Spec, error) {
 	if a.machine.Target.OS == "windows" {
 		return nil, nil
 	}
-	var all []FileSpec
+	var all []files.Spec
 	for _, other := range o.others {
 		if s := other.state; s.Exists && (!s.Masked || s.FileState == "masked-runtime") { // until the next boot
 			all = append(all, a.offDropIn(other.name))
@@ -51,12 +53,12 @@ func (a *activator) offDropIns(o observation) ([]FileSpec, error) {
 	names := append([]string{cmp.Or(o.unit.ID, a.Unit)}, o.unit.Names...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		have, err := a.files.read(offPath(name))
+		have, err := a.files.Read(offPath(name))
 		if err != nil {
 			return nil, err
 		}
 		if have.Exists {
-			all = append(all, FileSpec{Path: offPath(name), Absent: true, step: "let " + name + " start again"})
+			all = append(all, files.Spec{Path: offPath(name), Step: "let " + name + " start again"})
 		}
 	}
 	return all, nil
@@ -65,19 +67,22 @@ func (a *activator) offDropIns(o observation) ([]FileSpec, error) {
 // offDropIn is the drop-in that keeps another unit from starting. A condition alone is not enough: a start that it prevents
 // stops the units that conflict with it all the same, and at boot it can cancel theirs. systemd refuses a service without
 // ExecStart before that.
-func (a *activator) offDropIn(unit string) FileSpec {
+func (a *activator) offDropIn(unit string) files.Spec {
 	content := "# machineadm keeps " + unit + " from starting: " + a.Unit + " runs in its place.\n" +
 		"# To undo this, remove this file, then run: systemctl daemon-reload\n" +
 		"[Unit]\nConditionPathExists=!/\n"
 	if strings.HasSuffix(unit, ".service") {
 		content += "[Service]\nExecStart=\n"
 	}
-	return FileSpec{Path: offPath(unit), Content: []byte(content), Mode: 0o644, step: "keep " + unit + " from starting"}
+	return files.Spec{
+		Path: offPath(unit), Step: "keep " + unit + " from starting",
+		Want: files.State{Exists: true, Content: []byte(content), Mode: 0o644, UID: -1, GID: -1},
+	}
 }
 
 // offPath is the path of the drop-in that keeps a unit from starting. It is the last one that systemd reads: an empty
 // assignment in a drop-in resets the conditions of all before it.
-func offPath(unit string) string { return dropInPath(unit, "zz-machineadm-off") }
+func offPath(unit string) string { return units.DropInPath(unit, "zz-machineadm-off") }
 
 // stopOthers stops the units of Conflicts, and records those that ran.
 func (a *activator) stopOthers(ctx context.Context, p Progress, o observation) error {
@@ -85,7 +90,7 @@ func (a *activator) stopOthers(ctx context.Context, p Progress, o observation) e
 		if !other.runs() {
 			continue
 		}
-		if r := o.record; !down(other.state) && !slices.Contains(r.Stopped, other.name) {
+		if r := o.record; !units.Down(other.state) && !slices.Contains(r.Stopped, other.name) {
 			r.Stopped = append(r.Stopped, other.name)
 			if err := r.save(a.store); err != nil {
 				return err
@@ -110,7 +115,7 @@ func (a *activator) enable(ctx context.Context, p Progress) error {
 	}
 	p.Report("enabling " + a.Unit)
 	err = a.services.SetEnabled(ctx, cmp.Or(state.ID, a.Unit), true)
-	return explained(ctx, a.machine, a.services, a.Unit, err)
+	return units.Explained(ctx, a.machine, a.services, a.Unit, err)
 }
 
 // startOthers starts the units of Conflicts that ran, and returns the outcome in words. One that does not start again is no
@@ -122,10 +127,10 @@ func (a *activator) startOthers(ctx context.Context, r *record) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		if !down(state) {
+		if !units.Down(state) {
 			continue
 		}
-		if err := start(ctx, a.machine, a.services, unit); err != nil {
+		if err := units.Start(ctx, a.machine, a.services, unit); err != nil {
 			outcome += ", but " + unit + " could not be started again (" + fault.Message(err) + ")"
 		} else {
 			outcome += ", and " + unit + " runs again"

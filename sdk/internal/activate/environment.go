@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"fmt"
@@ -7,17 +7,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// ServiceEnvironment is a set of environment variables of a service. Every user can read them: they must hold no secret.
-//
-// Variables that an earlier run added and that are no longer desired are removed. Those that others have set stay
-// unchanged; one of them with another value than desired is a Precondition. Only one document may describe the variables of
-// a service.
-type ServiceEnvironment struct{ Variables []Variable }
+// Environment is sdk.ServiceEnvironment.
+type Environment struct{ Variables []Variable }
 
-// Variable is an environment variable. Windows compares names without regard to case.
+// Variable is sdk.Variable.
 type Variable struct{ Name, Value string }
 
 // addedName is a variable that lists the variables that machineadm added. It is stored with them, so that both change in
@@ -27,7 +25,7 @@ const addedName = "MACHINEADM_ADDED"
 func (v Variable) entry() string { return v.Name + "=" + v.Value }
 
 // check refuses variables that a list of NAME=VALUE cannot represent. Its errors quote no value.
-func (e ServiceEnvironment) check() error {
+func (e Environment) check() error {
 	for i, v := range e.Variables {
 		var reason string
 		switch {
@@ -49,7 +47,7 @@ func (e ServiceEnvironment) check() error {
 	return nil
 }
 
-func (e ServiceEnvironment) entries() []string {
+func (e Environment) entries() []string {
 	var all []string
 	for _, v := range e.Variables {
 		all = append(all, v.entry())
@@ -58,7 +56,7 @@ func (e ServiceEnvironment) entries() []string {
 }
 
 // merge returns the current list with the desired variables in it. It is idempotent.
-func (e ServiceEnvironment) merge(unit string, have []string) ([]string, error) {
+func (e Environment) merge(unit string, have []string) ([]string, error) {
 	added := addedIn(have)
 	var ours []string
 	for _, v := range e.Variables {
@@ -72,7 +70,7 @@ func (e ServiceEnvironment) merge(unit string, have []string) ([]string, error) 
 		case hasName(added, v.Name) || !exists:
 			ours = append(ours, v.Name)
 		case differs:
-			return nil, Precondition("the service "+unit+" has the variable "+v.Name+" with another value, which was not set by machineadm",
+			return nil, fault.Precondition("the service "+unit+" has the variable "+v.Name+" with another value, which was not set by machineadm",
 				`remove it from the value Environment of HKLM\SYSTEM\CurrentControlSet\Services\`+unit+", then run again; or leave it out of the document")
 		}
 	}
@@ -96,7 +94,7 @@ func (e ServiceEnvironment) merge(unit string, have []string) ([]string, error) 
 }
 
 // ownEntry returns the entry of a variable that machineadm sets, empty for any other.
-func (e ServiceEnvironment) ownEntry(ours []string, name string) string {
+func (e Environment) ownEntry(ours []string, name string) string {
 	if sameName(name, addedName) && len(ours) > 0 {
 		return addedName + "=" + strings.Join(ours, ",")
 	}
@@ -109,7 +107,7 @@ func (e ServiceEnvironment) ownEntry(ours []string, name string) string {
 }
 
 // difference describes what changes. The values of others can be secrets, so of the current entries it shows only names.
-func (e ServiceEnvironment) difference(unit string, have, want []string) string {
+func (e Environment) difference(unit string, have, want []string) string {
 	text, prefix := "", "environment of "+unit+": "
 	var kept []string
 	for _, entry := range want {
@@ -125,7 +123,7 @@ func (e ServiceEnvironment) difference(unit string, have, want []string) string 
 		}
 	}
 	if text == "" && !slices.Equal(have, want) {
-		text = prefix + contentDiffers
+		text = prefix + files.ContentDiffers
 	}
 	return text
 }
@@ -159,7 +157,7 @@ func hasName(names []string, name string) bool {
 // withEnvironment adds the environment of a service to a file system as one more file, so that an activation handles it
 // like the others.
 type withEnvironment struct {
-	files
+	files.System
 	environments machine.Environments
 	unit         string
 }
@@ -170,11 +168,11 @@ func environmentPath(unit string) string { return "environment of " + unit }
 // separator separates entries, which cannot contain it.
 const separator = "\x00"
 
-func joined(entries []string) fileState {
-	return fileState{Exists: len(entries) > 0, Content: []byte(strings.Join(entries, separator)), UID: -1, GID: -1}
+func joined(entries []string) files.State {
+	return files.State{Exists: len(entries) > 0, Content: []byte(strings.Join(entries, separator)), UID: -1, GID: -1}
 }
 
-func (v fileState) entries() []string {
+func entriesOf(v files.State) []string {
 	if !v.Exists {
 		return nil
 	}
@@ -186,20 +184,20 @@ func (w withEnvironment) Lstat(name string) (machine.Info, error) {
 	if name == environmentPath(w.unit) {
 		return machine.Info{}, fs.ErrNotExist
 	}
-	return w.files.Lstat(name)
+	return w.System.Lstat(name)
 }
 
-func (w withEnvironment) read(path string) (fileState, error) {
+func (w withEnvironment) Read(path string) (files.State, error) {
 	if path != environmentPath(w.unit) {
-		return w.files.read(path)
+		return w.System.Read(path)
 	}
 	entries, err := w.environments.Environment(w.unit)
 	return joined(entries), err
 }
 
-func (w withEnvironment) put(path string, want fileState) error {
+func (w withEnvironment) Put(path string, want files.State) error {
 	if path != environmentPath(w.unit) {
-		return w.files.put(path, want)
+		return w.System.Put(path, want)
 	}
-	return w.environments.SetEnvironment(w.unit, want.entries())
+	return w.environments.SetEnvironment(w.unit, entriesOf(want))
 }

@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"maps"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -20,14 +21,14 @@ func TestActivationInsteadOfAnother(t *testing.T) {
 		h := newFakeMachine(true, map[string]string{pathA: "old a"})
 		h.addOther()
 		want := specs(map[string]string{pathA: "new a"})
-		changes, err := h.process(noCrash(), want...).plan(t.Context())
+		todo, err := h.process(noCrash(), want...).plan(t.Context())
 		require.NoError(t, err)
-		require.Len(t, changes, 1)
+		require.NotNil(t, todo.Do)
 		assert.Equal(t, "change the configuration of d.service (1 file) and restart it; stop e.service; "+
-			"keep e.service from starting; keep idle.service from starting; enable d.service", changes[0].Summary)
-		assert.Contains(t, changes[0].Diff, "+++ b"+offPath(otherUnit)+"\n")
+			"keep e.service from starting; keep idle.service from starting; enable d.service", todo.Summary)
+		assert.Contains(t, todo.Diff, "+++ b"+offPath(otherUnit)+"\n")
 		swapped := &hook{on: "swapping", do: func() { h.calls = append(h.calls, "swap") }}
-		require.NoError(t, changes[0].Do(t.Context(), swapped))
+		require.NoError(t, todo.Do(t.Context(), swapped))
 		assert.Equal(t, []string{"stop e.service", "swap", "daemon-reload", "restart d.service", "enable d.service"}, h.calls)
 		assert.Equal(t, "# machineadm keeps e.service from starting: d.service runs in its place.\n"+
 			"# To undo this, remove this file, then run: systemctl daemon-reload\n[Unit]\nConditionPathExists=!/\n"+
@@ -43,9 +44,9 @@ func TestActivationInsteadOfAnother(t *testing.T) {
 
 		h.others[otherUnit], h.calls = machine.ServiceState{ID: otherUnit, Exists: true, Active: "active"}, nil
 		delete(h.disk, offPath(otherUnit))
-		changes, err = h.process(noCrash(), want...).plan(t.Context())
+		todo, err = h.process(noCrash(), want...).plan(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, "stop e.service; keep e.service from starting", changes[0].Summary)
+		assert.Equal(t, "stop e.service; keep e.service from starting", todo.Summary)
 		_, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"stop e.service", "daemon-reload"}, h.calls, "a drop-in of another unit requires no restart")
@@ -64,7 +65,7 @@ func TestActivationInsteadOfAnotherRolledBack(t *testing.T) {
 			h.others[otherUnit] = machine.ServiceState{ID: otherUnit, Exists: true, Masked: true, Active: "active"}
 		}, "but e.service could not be started again (e.service is masked: it cannot be started)"},
 		"no longer healthy": {func(h *fakeMachine) {
-			h.disk[pathA] = fileState{Exists: true, Content: []byte("die"), Mode: 0o644}
+			h.disk[pathA] = files.State{Exists: true, Content: []byte("die"), Mode: 0o644}
 		}, "d.service does not run with it either (it ended (failed)), and e.service runs again"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,11 +108,10 @@ func TestActivationTakesOver(t *testing.T) {
 		for _, runs := range []bool{false, true} {
 			h := newFakeMachine(runs, map[string]string{pathA: "a", offPath("d.service"): "x", offPath("alias-of-d.service"): "x"})
 			h.off = maps.Clone(h.disk)
-			changes, err := h.process(noCrash(), specs(map[string]string{pathA: "a"})...).plan(t.Context())
+			todo, err := h.process(noCrash(), specs(map[string]string{pathA: "a"})...).plan(t.Context())
 			require.NoError(t, err)
-			require.Len(t, changes, 1)
-			assert.Contains(t, changes[0].Summary, "let alias-of-d.service start again; let d.service start again")
-			require.NoError(t, changes[0].Do(t.Context(), discardProgress()))
+			assert.Contains(t, todo.Summary, "let alias-of-d.service start again; let d.service start again")
+			require.NoError(t, todo.Do(t.Context(), discard{}))
 			assert.Equal(t, map[string]string{pathA: "a"}, h.contents())
 			assert.Equal(t, 1, h.daemon.starts, "a daemon that runs is not restarted")
 			assert.Equal(t, "daemon-reload", h.calls[0])
@@ -133,7 +133,7 @@ func TestActivationTakesOverMeanwhile(t *testing.T) {
 					break
 				}
 				resumed := len(h.store) > 0
-				h.disk[offPath("d.service")] = fileState{Exists: true, Content: []byte("x"), Mode: 0o644}
+				h.disk[offPath("d.service")] = files.State{Exists: true, Content: []byte("x"), Mode: 0o644}
 				h.daemon.reloads = 0
 				_, err := h.run(noCrash(), specs(map[string]string{pathA: content})...)
 				want := map[string]string{pathA: "new"}

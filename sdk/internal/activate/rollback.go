@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
+	"github.com/machineadm/machineadm/sdk/internal/units"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -46,9 +48,9 @@ func (a *activator) notRolledBack(ctx context.Context, err, cause error) error {
 // the record remains.
 func (a *activator) rollBack(ctx context.Context, r *record) (string, error) {
 	for _, old := range r.Old {
-		have, err := a.files.read(old.Path)
-		if err == nil && !have.matches(old.Version) {
-			err = a.files.put(old.Path, old.Version)
+		have, err := a.files.Read(old.Path)
+		if err == nil && !have.Matches(old.Version) {
+			err = a.files.Put(old.Path, old.Version)
 		}
 		if err != nil {
 			return "", err
@@ -86,7 +88,7 @@ func (a *activator) removeEmpty(directories []string) error {
 	for _, directory := range slices.Backward(directories) {
 		info, err := a.files.Lstat(directory)
 		if err == nil && info.Mode.IsDir() {
-			err = a.files.put(directory, fileState{})
+			err = a.files.Put(directory, files.State{})
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // ErrExist: not empty
 			return err
@@ -100,13 +102,13 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 	const restored = "the old configuration was restored, "
 	switch {
 	case !r.Ran:
-		if !ended(state) {
+		if !units.Ended(state) {
 			if err := a.services.Do(ctx, a.Unit, machine.Stop); err != nil {
 				return "", err
 			}
 		}
 		return restored + "and " + a.Unit + " does not run, as before", nil
-	case !r.Restarted && sameInvocation(state, r.Invocation) && !down(state):
+	case !r.Restarted && sameInvocation(state, r.Invocation) && !units.Down(state):
 		return restored + "and " + a.Unit + " was not restarted", nil
 	}
 	err := a.restartOld(ctx)
@@ -117,7 +119,7 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 		return restored + "and " + a.Unit + " runs with it", nil
 	}
 	now, queryErr := a.services.State(ctx, a.Unit)
-	if queryErr == nil && up(now) && sameInvocation(now, state.InvocationID) { // such as a unit that is masked while it runs
+	if queryErr == nil && units.Up(now) && sameInvocation(now, state.InvocationID) { // such as a unit that is masked while it runs
 		return restored + "but " + a.Unit + " could not be restarted with it and still runs as it was (" + fault.Message(err) + ")", nil
 	}
 	return restored + "but " + a.Unit + neither + fault.Message(err) + ")", nil
@@ -136,5 +138,5 @@ func (a *activator) failed(message string, cause error) error {
 	if strings.Contains(message, neither) {
 		hint = "look for the cause elsewhere than in the new configuration, then run again; "
 	}
-	return fault.Caused(message, hint+logHint(a.machine, a.Unit), cause)
+	return fault.Caused(message, hint+units.LogHint(a.machine, a.Unit), cause)
 }

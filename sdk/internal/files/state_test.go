@@ -1,4 +1,4 @@
-package sdk
+package files
 
 import (
 	"io/fs"
@@ -24,8 +24,8 @@ func TestModes(t *testing.T) {
 		{-1, 0o600, 0o644, true}, // others need not have access
 		{-1, 0, 0, true},         // not a file
 	} {
-		have := fileState{Exists: true, Mode: c.have, UID: c.uid, GID: c.uid}
-		if got := have.matches(fileState{Exists: true, Mode: c.want, UID: -1, GID: -1}); got != c.same {
+		have := State{Exists: true, Mode: c.have, UID: c.uid, GID: c.uid}
+		if got := have.Matches(State{Exists: true, Mode: c.want, UID: -1, GID: -1}); got != c.same {
 			t.Errorf("uid %d, mode %o for %o: %v", c.uid, c.have, c.want, got)
 		}
 	}

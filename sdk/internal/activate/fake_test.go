@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/sdk/internal/crashtest"
+	"github.com/machineadm/machineadm/sdk/internal/files"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // fakeMachine has a disk, a state directory and one daemon.
 type fakeMachine struct {
-	disk   map[string]fileState
+	disk   map[string]files.State
 	store  map[string][]byte
 	daemon fakeDaemon
 	// refuse is the checker's result for a content.
@@ -30,7 +31,7 @@ type fakeMachine struct {
 	masked, shared bool
 	// environment has the entries in the service manager, and variables the desired ones; nil leaves them unmanaged.
 	environment []string
-	variables   *ServiceEnvironment
+	variables   *Environment
 	// registry has values by their path in an activation, and values the desired ones.
 	registry map[string]machine.RegistryData
 	values   []RegistryValue
@@ -39,7 +40,7 @@ type fakeMachine struct {
 	enabled bool
 	calls   []string
 	// off is the disk at the last reload: conditions in it are in effect.
-	off map[string]fileState
+	off map[string]files.State
 	// claimed are the candidates of claimed files, which the host cleans up.
 	claimed []string
 }
@@ -68,10 +69,10 @@ type fakeDaemon struct {
 	busy    int
 }
 
-func newFakeMachine(running bool, files map[string]string) *fakeMachine {
-	h := &fakeMachine{disk: map[string]fileState{}, store: map[string][]byte{}}
-	for name, content := range files {
-		h.disk[name] = fileState{Exists: true, Content: []byte(content), Mode: 0o644}
+func newFakeMachine(running bool, contents map[string]string) *fakeMachine {
+	h := &fakeMachine{disk: map[string]files.State{}, store: map[string][]byte{}}
+	for name, content := range contents {
+		h.disk[name] = files.State{Exists: true, Content: []byte(content), Mode: 0o644}
 	}
 	if running {
 		h.start()
@@ -122,27 +123,27 @@ func (h *fakeMachine) healthy() error {
 }
 
 // process is a run of the plugin on the machine.
-func (h *fakeMachine) process(f *crashtest.Point, all ...FileSpec) *activator {
-	var files, companions []FileSpec
+func (h *fakeMachine) process(f *crashtest.Point, all ...files.Spec) *activator {
+	var configuration, companions []files.Spec
 	for _, spec := range all {
 		if spec.Path == pathC {
 			companions = append(companions, spec)
 		} else {
-			files = append(files, spec)
+			configuration = append(configuration, spec)
 		}
 	}
 	return &activator{
-		Activation: Activation{
-			Unit: "d.service", Files: files, Companions: companions, Environment: h.variables, Registry: h.values,
+		Spec: Spec{
+			Unit: "d.service", Files: configuration, Companions: companions, Environment: h.variables, Registry: h.values,
 			Timeout: time.Second,
-			Check: func(_ context.Context, _ Machine, candidates map[string]string) error {
+			Check: func(_ context.Context, _ machine.Machine, candidates map[string]string) error {
 				f.Effect()
-				for _, spec := range files {
-					if spec.Absent {
+				for _, spec := range configuration {
+					if !spec.Want.Exists {
 						continue
 					}
 					v, ok := h.disk[candidates[spec.Path]]
-					if !ok || v.Mode != spec.Mode {
+					if !ok || v.Mode != spec.Want.Mode {
 						return errors.New("there is no candidate of " + spec.Path)
 					}
 					if h.refuse != nil {
@@ -153,7 +154,7 @@ func (h *fakeMachine) process(f *crashtest.Point, all ...FileSpec) *activator {
 				}
 				return nil
 			},
-			Healthy:   func(context.Context, Machine, Progress) error { f.Effect(); return h.healthy() },
+			Healthy:   func(context.Context, machine.Machine, Progress) error { f.Effect(); return h.healthy() },
 			Conflicts: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
 		},
 		files: withEnvironment{withRegistry{fakeFiles{h, f}, fakeRegistry{h, f}}, fakeEnvironments{h, f}, "d.service"},
@@ -162,27 +163,31 @@ func (h *fakeMachine) process(f *crashtest.Point, all ...FileSpec) *activator {
 }
 
 // run plans and makes the changes, as Apply does, after the host has removed the candidates of a killed run.
-func (h *fakeMachine) run(f *crashtest.Point, files ...FileSpec) (planned int, err error) {
-	maps.DeleteFunc(h.disk, func(name string, _ fileState) bool { return slices.Contains(h.claimed, name) })
-	for _, spec := range files {
+func (h *fakeMachine) run(f *crashtest.Point, specs ...files.Spec) (planned int, err error) {
+	maps.DeleteFunc(h.disk, func(name string, _ files.State) bool { return slices.Contains(h.claimed, name) })
+	for _, spec := range specs {
 		h.claimed = append(h.claimed, candidate(spec.Path))
 	}
-	changes, err := h.process(f, files...).plan(context.Background())
+	todo, err := h.process(f, specs...).plan(context.Background())
 	if err != nil {
 		return 0, err
 	}
-	for _, c := range changes {
-		if err := c.Do(context.Background(), discardProgress()); err != nil {
-			return len(changes), err
+	planned = len(todo.Files)
+	for _, c := range todo.Files {
+		if err := c.Do(); err != nil {
+			return planned, err
 		}
 	}
-	return len(changes), nil
+	if todo.Do == nil {
+		return planned, nil
+	}
+	return planned + 1, todo.Do(context.Background(), discard{})
 }
 
 // endsAt makes a run that may end before an effect, and reports whether it did.
-func (h *fakeMachine) endsAt(n int, files ...FileSpec) bool {
+func (h *fakeMachine) endsAt(n int, specs ...files.Spec) bool {
 	p := crashtest.At(n)
-	return p.Run(func() { _, _ = h.run(p, files...) }) // the next run has its outcome
+	return p.Run(func() { _, _ = h.run(p, specs...) }) // the next run has its outcome
 }
 
 // state describes the machine for crashtest.
@@ -209,14 +214,14 @@ func (s fakeFiles) Lstat(name string) (machine.Info, error) {
 	return machine.Info{Mode: v.Mode, Size: int64(len(v.Content))}, nil
 }
 
-func (s fakeFiles) read(name string) (fileState, error) {
+func (s fakeFiles) Read(name string) (files.State, error) {
 	s.f.Effect()
 	return s.h.disk[name], nil
 }
 
-func (fakeFiles) permit(string, []string) error { return nil }
+func (fakeFiles) Permit(string, []string) error { return nil }
 
-func (s fakeFiles) put(name string, want fileState) error {
+func (s fakeFiles) Put(name string, want files.State) error {
 	s.f.Effect()
 	if !want.Exists {
 		delete(s.h.disk, name)
@@ -225,7 +230,7 @@ func (s fakeFiles) put(name string, want fileState) error {
 	if name == s.h.full {
 		return &fs.PathError{Op: "write", Path: name, Err: errors.New("no space left")}
 	}
-	s.h.disk[name] = fileState{Exists: true, Content: want.Content, Mode: want.Mode}
+	s.h.disk[name] = files.State{Exists: true, Content: want.Content, Mode: want.Mode}
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
+	"github.com/machineadm/machineadm/sdk/internal/units"
 )
 
 func (a *activator) do(ctx context.Context, p Progress) error {
@@ -55,11 +57,11 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 func (a *activator) withoutRestart(ctx context.Context, p Progress, o observation) error {
 	var err error
 	for i, part := range o.items {
-		if err == nil && !o.have[i].matches(o.want[i]) {
-			err = a.files.put(part.path, o.want[i])
+		if err == nil && !o.have[i].Matches(o.want[i]) {
+			err = a.files.Put(part.path, o.want[i])
 		}
 	}
-	if err == nil && down(o.unit) {
+	if err == nil && units.Down(o.unit) {
 		p.Report("starting " + a.Unit)
 		if err = a.reload(ctx, nil); err == nil {
 			err = a.restart(ctx)
@@ -84,16 +86,16 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 	candidates, missing := map[string]string{}, a.missingDirectories(a.Files)
 	var failed, refused error
 	for _, spec := range a.Files {
-		if !spec.Absent && failed == nil {
+		if spec.Want.Exists && failed == nil {
 			candidates[spec.Path] = candidate(spec.Path)
-			failed = a.files.put(candidate(spec.Path), spec.fileState())
+			failed = a.files.Put(candidate(spec.Path), spec.Want)
 		}
 	}
 	if failed == nil {
 		refused = a.Check(ctx, a.machine, candidates)
 	}
 	for _, name := range candidates {
-		failed = errors.Join(failed, a.files.put(name, fileState{}))
+		failed = errors.Join(failed, a.files.Put(name, files.State{}))
 	}
 	failed = errors.Join(failed, a.removeEmpty(missing))
 	if failed != nil {
@@ -112,7 +114,7 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 // begin saves the record.
 func (a *activator) begin(desired string, o observation) (*record, error) {
 	r := &record{
-		Version: recordVersion, Unit: a.Unit, Desired: desired, Ran: !down(o.unit), Invocation: o.unit.InvocationID,
+		Version: recordVersion, Unit: a.Unit, Desired: desired, Ran: !units.Down(o.unit), Invocation: o.unit.InvocationID,
 		Kept: o.differ == 0, Disabled: a.Enable && !o.unit.Enabled,
 	}
 	for i, part := range o.items {
@@ -123,11 +125,11 @@ func (a *activator) begin(desired string, o observation) (*record, error) {
 }
 
 // missingDirectories returns the directories that the files require, each before its contents.
-func (a *activator) missingDirectories(specs []FileSpec) []string {
+func (a *activator) missingDirectories(specs []files.Spec) []string {
 	var missing []string
 	for _, spec := range specs {
 		directory := filepath.Dir(spec.Path)
-		for !spec.Absent && !slices.Contains(missing, directory) {
+		for spec.Want.Exists && !slices.Contains(missing, directory) {
 			if _, err := a.files.Lstat(directory); !errors.Is(err, fs.ErrNotExist) {
 				break
 			}
@@ -155,7 +157,7 @@ func (a *activator) activate(ctx context.Context, p Progress, o observation) err
 	if err != nil {
 		return err
 	}
-	if !r.Kept && state.InvocationID == r.Invocation || down(state) {
+	if !r.Kept && state.InvocationID == r.Invocation || units.Down(state) {
 		p.Report("restarting " + a.Unit)
 		if err := a.restart(ctx); err != nil {
 			return err
@@ -175,7 +177,7 @@ func (a *activator) swap(ctx context.Context, p Progress, o observation) error {
 		if err != nil {
 			return err
 		}
-		if have.matches(want) {
+		if have.Matches(want) {
 			continue
 		}
 		if step := cmp.Or(part.step, "swapping the configuration of "+a.Unit); part.step != "" || !begun {
@@ -185,7 +187,7 @@ func (a *activator) swap(ctx context.Context, p Progress, o observation) error {
 		if err := a.swapAgain(r, part, have); err != nil {
 			return err
 		}
-		if err := a.files.put(part.path, want); err != nil {
+		if err := a.files.Put(part.path, want); err != nil {
 			return err
 		}
 	}
@@ -204,7 +206,7 @@ func (a *activator) swap(ctx context.Context, p Progress, o observation) error {
 
 // swapAgain corrects the record of an earlier run before another file is swapped: an invocation since then may have read the
 // old ones. A drop-in that appeared since then is not in it.
-func (a *activator) swapAgain(r *record, part item, have fileState) error {
+func (a *activator) swapAgain(r *record, part item, have files.State) error {
 	known := slices.ContainsFunc(r.Old, func(old oldFile) bool { return old.Path == part.path })
 	if known && !r.Swapped && (!r.Kept || part.loose) {
 		return nil

@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"encoding/binary"
@@ -8,20 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/sdk/internal/files"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// RegistryValue is the desired state of a value of the registry of Windows. The diff shows the old and the new data: the value
-// must hold no secret.
+// RegistryValue is sdk.RegistryValue.
 type RegistryValue struct {
-	// Key is the path of an existing key below HKEY_LOCAL_MACHINE, such as `SYSTEM\CurrentControlSet\Services\W32Time\Config`.
-	Key string
-	// Name is the name of the value, without a backslash.
-	Name string
-	// Data is the desired data: machine.RegistryText or machine.RegistryNumber.
-	Data machine.RegistryData
-	// Absent removes the value instead.
-	Absent bool
+	Key, Name string
+	Data      machine.RegistryData
+	Absent    bool
 }
 
 // registryRoot begins the path of a value, by which an activation handles it like a file. No absolute path of a file begins
@@ -31,7 +26,7 @@ const registryRoot = `HKLM\`
 func (v RegistryValue) path() string { return registryRoot + v.Key + `\` + v.Name }
 
 // check refuses a value that cannot be set, and reads it, which fails where there is no registry.
-func (v RegistryValue) check(f files) error {
+func (v RegistryValue) check(f files.System) error {
 	text, isText := v.Data.Text()
 	_, isNumber := v.Data.Number()
 	var reason string
@@ -51,12 +46,12 @@ func (v RegistryValue) check(f files) error {
 	if reason != "" {
 		return fmt.Errorf("the registry value %q: %w: %s", v.path(), fs.ErrInvalid, reason)
 	}
-	_, err := f.read(v.path())
+	_, err := f.Read(v.path())
 	return err
 }
 
 // claim records that the document owns the value.
-func (v RegistryValue) claim(m Machine) {
+func (v RegistryValue) claim(m machine.Machine) {
 	var value []string
 	if text, ok := v.Data.Text(); ok && !v.Absent {
 		value = []string{v.Data.Type.String(), text}
@@ -67,33 +62,33 @@ func (v RegistryValue) claim(m Machine) {
 	m.Claim("registry:"+v.path(), "", value...)
 }
 
-func (v RegistryValue) fileState() fileState {
+func (v RegistryValue) state() files.State {
 	if v.Absent {
-		return fileState{}
+		return files.State{}
 	}
 	return registryVersion(v.Data)
 }
 
 // registryVersion has the type, in four bytes, and the data as its content.
-func registryVersion(d machine.RegistryData) fileState {
+func registryVersion(d machine.RegistryData) files.State {
 	content := append(binary.LittleEndian.AppendUint32(nil, uint32(d.Type)), d.Bytes...)
-	return fileState{Exists: true, Content: content, UID: -1, GID: -1}
+	return files.State{Exists: true, Content: content, UID: -1, GID: -1}
 }
 
-func (v fileState) registryData() machine.RegistryData {
+func registryData(v files.State) machine.RegistryData {
 	return machine.RegistryData{Type: machine.RegistryType(binary.LittleEndian.Uint32(v.Content)), Bytes: v.Content[4:]}
 }
 
-func (v fileState) registryText() string {
+func registryText(v files.State) string {
 	if !v.Exists {
 		return "absent"
 	}
-	return v.registryData().String()
+	return registryData(v).String()
 }
 
 // withRegistry adds the registry to a file system, so that an activation handles its values like files.
 type withRegistry struct {
-	files
+	files.System
 	registry machine.Registry
 }
 
@@ -112,29 +107,29 @@ func (w withRegistry) Lstat(path string) (machine.Info, error) {
 	if _, _, ok := registryPath(path); ok {
 		return machine.Info{}, fs.ErrNotExist
 	}
-	return w.files.Lstat(path)
+	return w.System.Lstat(path)
 }
 
-func (w withRegistry) read(path string) (fileState, error) {
+func (w withRegistry) Read(path string) (files.State, error) {
 	key, name, ok := registryPath(path)
 	if !ok {
-		return w.files.read(path)
+		return w.System.Read(path)
 	}
 	data, err := w.registry.Value(key, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fileState{}, nil
+		return files.State{}, nil
 	}
 	return registryVersion(data), err
 }
 
-func (w withRegistry) put(path string, want fileState) error {
+func (w withRegistry) Put(path string, want files.State) error {
 	key, name, ok := registryPath(path)
 	switch {
 	case !ok:
-		return w.files.put(path, want)
+		return w.System.Put(path, want)
 	case !want.Exists:
 		return w.registry.DeleteValue(key, name)
 	default:
-		return w.registry.SetValue(key, name, want.registryData())
+		return w.registry.SetValue(key, name, registryData(want))
 	}
 }

@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-func variables(entries ...string) ServiceEnvironment {
-	var e ServiceEnvironment
+func variables(entries ...string) Environment {
+	var e Environment
 	for _, entry := range entries {
 		name, value, _ := strings.Cut(entry, "=")
 		e.Variables = append(e.Variables, Variable{name, value})
@@ -94,7 +94,7 @@ func TestEnvironmentIsChecked(t *testing.T) {
 		"the list itself": {[]Variable{{"machineadm_added", "canary"}}, "machineadm itself"},
 	} {
 		h := newFakeMachine(true, nil)
-		h.variables = &ServiceEnvironment{c.ask}
+		h.variables = &Environment{c.ask}
 		planned, err := h.run(noCrash())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || planned != 0 {
 			t.Errorf("%s: %d changes, %v", name, planned, err)
@@ -109,22 +109,22 @@ func TestEnvironmentDifference(t *testing.T) {
 	h.environment = []string{"TOKEN=canary", "P=canary", "Q=canary", "R=z", "MACHINEADM_ADDED=P,Q,R"}
 	e := variables("P=new", "R=z", "S=s")
 	h.variables = &e
-	changes, err := h.process(noCrash(), specs(map[string]string{pathA: "a\n"})...).plan(t.Context())
-	if err != nil || len(changes) != 1 {
-		t.Fatalf("%d changes, %v", len(changes), err)
+	todo, err := h.process(noCrash(), specs(map[string]string{pathA: "a\n"})...).plan(t.Context())
+	if err != nil || todo.Do == nil {
+		t.Fatalf("%+v, %v", todo, err)
 	}
 	const diff = "environment of d.service: P=new\nenvironment of d.service: S=s\nenvironment of d.service: Q removed\n"
-	if c := changes[0]; c.Diff != diff || c.Summary != "change the configuration of d.service (its environment) and restart it" || !c.NeedsLive {
-		t.Errorf("change %+v", c)
+	if todo.Diff != diff || todo.Summary != "change the configuration of d.service (its environment) and restart it" {
+		t.Errorf("planned %+v", todo)
 	}
-	changes, err = h.process(noCrash(), specs(map[string]string{pathA: "b\n", pathB: "c\n"})...).plan(t.Context())
-	if err != nil || len(changes) != 1 || changes[0].Summary != "change the configuration of d.service (2 files and its environment) and restart it" {
-		t.Errorf("%+v, %v", changes, err)
+	todo, err = h.process(noCrash(), specs(map[string]string{pathA: "b\n", pathB: "c\n"})...).plan(t.Context())
+	if err != nil || todo.Do == nil || todo.Summary != "change the configuration of d.service (2 files and its environment) and restart it" {
+		t.Errorf("%+v, %v", todo, err)
 	}
 	h.environment = []string{"P=new", "R=z", "S=s", "MACHINEADM_ADDED=P,Q"}
-	changes, err = h.process(noCrash(), specs(map[string]string{pathA: "a\n"})...).plan(t.Context())
-	if err != nil || len(changes) != 1 || changes[0].Diff != "environment of d.service: content differs\n" {
-		t.Errorf("%+v, %v", changes, err)
+	todo, err = h.process(noCrash(), specs(map[string]string{pathA: "a\n"})...).plan(t.Context())
+	if err != nil || todo.Do == nil || todo.Diff != "environment of d.service: content differs\n" {
+		t.Errorf("%+v, %v", todo, err)
 	}
 }
 
@@ -136,7 +136,7 @@ func FuzzEnvironmentMerge(f *testing.F) {
 	f.Add("MACHINEADM_ADDED=MACHINEADM_ADDED,B\x00B=1", "x", "y")
 	f.Fuzz(func(t *testing.T, text, p, q string) {
 		have := slices.DeleteFunc(strings.Split(text, separator), func(entry string) bool { return entry == "" })
-		var e ServiceEnvironment
+		var e Environment
 		for name, value := range map[string]string{"P": p, "Q": q} {
 			if value != "" {
 				e.Variables = append(e.Variables, Variable{name, value})

@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 //machineadm:first
 
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/sdk/internal/crashtest"
+	"github.com/machineadm/machineadm/sdk/internal/files"
 )
 
 const (
@@ -23,13 +24,17 @@ const (
 // absent is the content of a file that must not exist.
 const absent = "absent"
 
-func specs(contents map[string]string) []FileSpec {
-	var specs []FileSpec
+func fileWith(path, content string) files.Spec {
+	return files.Spec{Path: path, Want: files.State{Exists: true, Content: []byte(content), Mode: 0o644, UID: -1, GID: -1}}
+}
+
+func specs(contents map[string]string) []files.Spec {
+	var specs []files.Spec
 	for _, path := range []string{pathA, pathB, pathC} {
 		if content, ok := contents[path]; ok && content == absent {
-			specs = append(specs, FileSpec{Path: path, Absent: true})
+			specs = append(specs, files.Spec{Path: path})
 		} else if ok {
-			specs = append(specs, FileSpec{Path: path, Content: []byte(content), Mode: 0o644})
+			specs = append(specs, fileWith(path, content))
 		}
 	}
 	return specs
@@ -234,9 +239,9 @@ func TestActivationRestartIsDue(t *testing.T) {
 				continue
 			}
 			found = true
-			changes, err := h.process(noCrash(), want...).plan(t.Context())
-			if err != nil || len(changes) != 1 {
-				t.Errorf("ended before operation %d: %d changes are planned (%v), want 1", n, len(changes), err)
+			todo, err := h.process(noCrash(), want...).plan(t.Context())
+			if err != nil || todo.Do == nil {
+				t.Errorf("ended before operation %d: %+v is planned (%v), want a restart", n, todo, err)
 			}
 		}
 		if !found {

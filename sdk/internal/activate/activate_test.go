@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
+	"github.com/machineadm/machineadm/sdk/internal/units"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -48,8 +50,8 @@ func TestActivationRefusedByTheChecker(t *testing.T) {
 			"the check of the new configuration of d.service failed, nothing was changed: dd: exit code 1", "line 7: what?",
 		},
 		"plain":    {errors.New("syntax error"), pluginv1.CodePrecondition, "nothing was changed: syntax error", ""},
-		"detailed": {WithDetail(errors.New("it said no"), "raw"), pluginv1.CodePrecondition, "it said no", "raw"},
-		"contract": {InvalidConfig(Violation{Field: "spec.x"}), pluginv1.CodeInvalidConfig, "the document is not valid", ""},
+		"detailed": {fault.WithDetail(errors.New("it said no"), "raw"), pluginv1.CodePrecondition, "it said no", "raw"},
+		"contract": {&pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Message: "the document is not valid"}, pluginv1.CodeInvalidConfig, "the document is not valid", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,11 +98,11 @@ func TestActivationThatCannotBeRolledBack(t *testing.T) {
 		h := newFakeMachine(true, old)
 		h.refuse = func(string) error { return nil }
 		w := h.process(noCrash(), dies...)
-		changes, err := w.plan(t.Context())
-		if err != nil || len(changes) != 1 {
-			t.Fatalf("%d changes, %v", len(changes), err)
+		todo, err := w.plan(t.Context())
+		if err != nil || todo.Do == nil {
+			t.Fatalf("%+v, %v", todo, err)
 		}
-		err = changes[0].Do(t.Context(), &hook{on: "rolling back", do: func() { h.full = pathB }})
+		err = todo.Do(t.Context(), &hook{on: "rolling back", do: func() { h.full = pathB }})
 		wantError(t, err, pluginv1.CodePrecondition, "could not be restored", "no space left", "it ended (failed)", "the next run tries again")
 		if len(h.store) != 1 {
 			t.Errorf("%d records are left, want 1", len(h.store))
@@ -145,7 +147,7 @@ func TestActivationWithABrokenOldConfiguration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeMachine(true, map[string]string{pathA: "old a"})
-		h.disk[pathA] = fileState{Exists: true, Content: []byte("die old"), Mode: 0o644} // not yet read by the daemon
+		h.disk[pathA] = files.State{Exists: true, Content: []byte("die old"), Mode: 0o644} // not yet read by the daemon
 		_, err := h.run(noCrash(), specs(map[string]string{pathA: "hang"})...)
 		wantError(t, err, pluginv1.CodePrecondition,
 			"not healthy within 1s: it hangs", "the old configuration was restored, but d.service does not run with it either (it ended (failed))")
@@ -187,13 +189,13 @@ func TestActivationRequiresALastingDaemon(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeMachine(true, map[string]string{pathA: "old a"})
 				w := h.process(noCrash(), specs(map[string]string{pathA: "new a"})...)
-				w.Healthy = func(context.Context, Machine, Progress) error {
+				w.Healthy = func(context.Context, machine.Machine, Progress) error {
 					if string(h.disk[pathA].Content) == "new a" {
 						next(h)
 					}
 					return nil
 				}
-				wantError(t, w.do(t.Context(), discardProgress()), pluginv1.CodePrecondition, "the old configuration was restored")
+				wantError(t, w.do(t.Context(), discard{}), pluginv1.CodePrecondition, "the old configuration was restored")
 			})
 		})
 	}
@@ -204,7 +206,7 @@ func TestActivationReloadsUnitFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const dropIn = "/etc/systemd/system/d.service.d/10-x.conf"
 		h := newFakeMachine(true, map[string]string{})
-		if _, err := h.run(noCrash(), FileSpec{Path: dropIn, Content: []byte("[Service]\n"), Mode: 0o644}); err != nil {
+		if _, err := h.run(noCrash(), fileWith(dropIn, "[Service]\n")); err != nil {
 			t.Fatal(err)
 		}
 		if h.daemon.reloads != 1 || h.daemon.starts != 2 {
@@ -216,15 +218,12 @@ func TestActivationReloadsUnitFiles(t *testing.T) {
 func TestActivationPlan(t *testing.T) {
 	t.Parallel()
 	h := newFakeMachine(true, map[string]string{pathA: "same\n", pathB: "old\n"})
-	changes, err := h.process(noCrash(), specs(map[string]string{pathA: "same\n", pathB: "new\n"})...).plan(t.Context())
-	if err != nil || len(changes) != 1 {
-		t.Fatalf("%d changes, %v", len(changes), err)
-	}
-	c := changes[0]
+	planned, err := h.process(noCrash(), specs(map[string]string{pathA: "same\n", pathB: "new\n"})...).plan(t.Context())
+	require.NoError(t, err)
 	const diff = "--- a/etc/d/b.conf\n+++ b/etc/d/b.conf\n@@ -1 +1 @@\n-old\n+new\n"
-	if c.ID != "activate:d.service" || c.Diff != diff || !c.NeedsLive ||
-		c.Summary != "change the configuration of d.service (1 file) and restart it" {
-		t.Errorf("change %+v", c)
+	if planned.Do == nil || planned.Files != nil || planned.Diff != diff ||
+		planned.Summary != "change the configuration of d.service (1 file) and restart it" {
+		t.Errorf("planned %+v", planned)
 	}
 }
 
@@ -238,7 +237,7 @@ func TestActivationDamagedRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newFakeMachine(true, map[string]string{pathA: "old a"})
-			h.store[stateName("activation", "d.service")] = []byte(data)
+			h.store[units.RecordName("activation", "d.service")] = []byte(data)
 			_, err := h.run(noCrash(), specs(map[string]string{pathA: "old a"})...)
 			if err == nil || strings.Contains(err.Error(), "canary") {
 				t.Errorf("error %v", err)
@@ -295,7 +294,7 @@ func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
 				old := map[string]string{pathA: "old a", dropIn: "old"}
 				h := newFakeMachine(true, old)
 				w := h.process(noCrash(), append(specs(map[string]string{pathA: "new a"}),
-					FileSpec{Path: dropIn, Content: []byte("new"), Mode: 0o644})...)
+					fileWith(dropIn, "new"))...)
 				began := time.Now()
 				err := w.do(t.Context(), &hook{on: c.on, do: func() {
 					h.masked, h.daemon.active = true, !c.stop
@@ -330,10 +329,11 @@ func TestActivationCompanions(t *testing.T) {
 		assert.Equal(t, old, h.contents())
 		starts := h.daemon.starts
 		want := specs(map[string]string{pathA: "old a", pathC: "new c"})
-		changes, err := h.process(noCrash(), want...).plan(t.Context())
+		planned, err := h.process(noCrash(), want...).plan(t.Context())
 		require.NoError(t, err)
-		require.Len(t, changes, 1)
-		assert.Equal(t, "file:"+pathC, changes[0].ID)
+		require.Len(t, planned.Files, 1)
+		assert.Equal(t, "file:"+pathC, planned.Files[0].ID)
+		assert.Nil(t, planned.Do)
 		_, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Equal(t, "new c", h.contents()[pathC])
@@ -344,7 +344,7 @@ func TestActivationCompanions(t *testing.T) {
 func TestActivationWithoutALink(t *testing.T) {
 	t.Parallel()
 	h := newFakeMachine(true, map[string]string{pathA: "old a"})
-	h.disk[pathA] = fileState{Exists: true, Content: []byte("x"), Mode: fs.ModeSymlink | 0o777}
+	h.disk[pathA] = files.State{Exists: true, Content: []byte("x"), Mode: fs.ModeSymlink | 0o777}
 	w := h.process(noCrash(), specs(map[string]string{pathA: absent})...)
 	_, err := w.plan(t.Context())
 	wantError(t, err, pluginv1.CodePrecondition, "is a link where no file may be")

@@ -1,10 +1,13 @@
-package sdk
+package activate
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/machineadm/machineadm/sdk/internal/files"
+	"github.com/machineadm/machineadm/sdk/internal/units"
 )
 
 // recordVersion changes when an older record can no longer be read.
@@ -37,12 +40,12 @@ type record struct {
 }
 
 type oldFile struct {
-	Path    string    `json:"path"`
-	Version fileState `json:"file"`
+	Path    string      `json:"path"`
+	Version files.State `json:"file"`
 }
 
-func loadRecord(s stateStore, unit string) (*record, error) {
-	data, err := s.Load(stateName("activation", unit))
+func loadRecord(s units.Records, unit string) (*record, error) {
+	data, err := s.Load(units.RecordName("activation", unit))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -53,24 +56,24 @@ func loadRecord(s stateStore, unit string) (*record, error) {
 	if err := json.Unmarshal(data, r); err != nil || r.Version != recordVersion || r.Unit != unit {
 		// never %w: the record holds the content of files
 		return nil, fmt.Errorf("the record of an interrupted activation of %s cannot be read (state %s)",
-			unit, stateName("activation", unit))
+			unit, units.RecordName("activation", unit))
 	}
 	return r, nil
 }
 
-func (r *record) save(s stateStore) error {
+func (r *record) save(s units.Records) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode the record of the activation of %s", r.Unit) // never %w: it could quote the content
 	}
-	if err := s.Save(stateName("activation", r.Unit), data); err != nil {
+	if err := s.Save(units.RecordName("activation", r.Unit), data); err != nil {
 		return fmt.Errorf("save the record of the activation of %s: %w", r.Unit, err)
 	}
 	return nil
 }
 
-func (r *record) delete(s stateStore) error {
-	if err := s.Delete(stateName("activation", r.Unit)); err != nil {
+func (r *record) delete(s units.Records) error {
+	if err := s.Delete(units.RecordName("activation", r.Unit)); err != nil {
 		return fmt.Errorf("delete the record of the activation of %s: %w", r.Unit, err)
 	}
 	return nil

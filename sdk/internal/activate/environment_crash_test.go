@@ -1,4 +1,4 @@
-package sdk
+package activate
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk/internal/crashtest"
+	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // environmentCase has desired variables and a file on a fake machine.
@@ -140,14 +141,14 @@ func TestEnvironmentIsNoCandidate(t *testing.T) {
 		w := h.process(noCrash(), specs(map[string]string{pathA: "new"})...)
 		shown := map[string]string{}
 		check := w.Check
-		w.Check = func(ctx context.Context, m Machine, candidates map[string]string) error {
+		w.Check = func(ctx context.Context, m machine.Machine, candidates map[string]string) error {
 			shown = candidates
 			if len(h.environment) > 0 {
 				t.Errorf("the checker finds the environment changed: %q", h.environment)
 			}
 			return check(ctx, m, candidates)
 		}
-		if err := w.do(t.Context(), discardProgress()); err != nil {
+		if err := w.do(t.Context(), discard{}); err != nil {
 			t.Fatal(err)
 		}
 		if !maps.Equal(shown, map[string]string{pathA: candidate(pathA)}) {

@@ -1,4 +1,4 @@
-package sdk
+package files
 
 import (
 	"bytes"
@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	contentDiffers = "content differs\n"
+	// ContentDiffers is a diff that shows no content.
+	ContentDiffers = "content differs\n"
 	// maxDiffBytes limits the files whose lines are compared: a larger diff is not readable.
 	maxDiffBytes = 256 << 10
 )
 
-// difference describes a change of a file: mode and owner, then a unified diff. The diff is left out where one side is not
+// Difference describes a change of a file: mode and owner, then a unified diff. The diff is left out where one side is not
 // readable by everyone, not text or too large.
-func difference(path string, have, want fileState, sensitive bool) string {
+func Difference(path string, have, want State, sensitive bool) string {
 	text := ""
 	if have.Exists && want.Exists {
 		if have.otherMode(want) {
-			text += fmt.Sprintf("mode %s -> %s\n", octal(have.Mode), octal(want.Mode))
+			text += fmt.Sprintf("mode %s -> %s\n", Octal(have.Mode), Octal(want.Mode))
 		}
 		if have.otherOwner(want) {
 			text += fmt.Sprintf("owner %d:%d -> %d:%d\n", have.UID, have.GID, want.UID, want.GID)
@@ -31,7 +32,7 @@ func difference(path string, have, want fileState, sensitive bool) string {
 		}
 	}
 	if sensitive || !have.showable() || !want.showable() {
-		return text + contentDiffers
+		return text + ContentDiffers
 	}
 	from, to := "a"+path, "b"+path
 	if !have.Exists {
@@ -43,7 +44,7 @@ func difference(path string, have, want fileState, sensitive bool) string {
 	return text + udiff.Unified(from, to, string(have.Content), string(want.Content))
 }
 
-func (v fileState) showable() bool {
+func (v State) showable() bool {
 	if !v.Exists {
 		return true
 	}
@@ -51,8 +52,8 @@ func (v fileState) showable() bool {
 		utf8.Valid(v.Content) && !bytes.ContainsRune(v.Content, 0)
 }
 
-// octal formats a mode for chmod(1).
-func octal(mode fs.FileMode) string {
+// Octal formats a mode for chmod(1).
+func Octal(mode fs.FileMode) string {
 	bits := mode.Perm()
 	for _, special := range []struct{ flag, bit fs.FileMode }{
 		{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000},

@@ -1,9 +1,12 @@
-package sdk
+package activate
 
 import (
 	"context"
 	"io/fs"
 
+	"github.com/machineadm/machineadm/sdk/internal/fault"
+	"github.com/machineadm/machineadm/sdk/internal/files"
+	"github.com/machineadm/machineadm/sdk/internal/units"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -18,12 +21,12 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 	}
 	a.claim(o)
 	if a.Enable && o.unit.Exists && !o.unit.Masked {
-		if err := enablable(a.Unit, o.unit); err != nil {
+		if err := units.Enablable(a.Unit, o.unit); err != nil {
 			return o, err
 		}
 	}
 	early := a.BeforeInstall && a.machine.Offline() && !o.unit.Exists
-	if err := usable(a.machine, a.Unit, o.unit); err != nil && !early {
+	if err := units.Usable(a.machine, a.Unit, o.unit); err != nil && !early {
 		return o, err
 	}
 	if o.record, err = loadRecord(a.store, a.Unit); err != nil {
@@ -39,7 +42,7 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 			return o, err
 		}
 		switch {
-		case have.matches(want):
+		case have.Matches(want):
 		case part.step != "":
 			o.steps = append(o.steps, part.step)
 		case part.loose:
@@ -53,7 +56,7 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 }
 
 // restorable refuses a link that a rollback could not restore: one to remove, and on a live machine one that leads to nothing.
-func (a *activator) restorable(part item, have fileState) error {
+func (a *activator) restorable(part item, have files.State) error {
 	if part.kind != fileKind || have.Exists && !part.absent || !part.absent && a.machine.Offline() {
 		return nil
 	}
@@ -62,27 +65,27 @@ func (a *activator) restorable(part item, have fileState) error {
 	case err != nil || info.Mode.Type() != fs.ModeSymlink:
 		return nil //nolint:nilerr // what else is wrong with it, the plan of the file reports
 	case part.absent:
-		return Precondition(part.path+" is a link where no file may be", "remove it, then run again")
+		return fault.Precondition(part.path+" is a link where no file may be", "remove it, then run again")
 	}
-	return Precondition(part.path+" is a dangling link", "remove it, then run again")
+	return fault.Precondition(part.path+" is a dangling link", "remove it, then run again")
 }
 
 // claim records what the document owns of the units, and their drop-ins.
 func (a *activator) claim(o observation) {
 	if a.Environment != nil {
-		claimUnit(a.machine, a.Unit, o.unit, "environment", a.Environment.entries()...)
+		units.Claim(a.machine, a.Unit, o.unit, "environment", a.Environment.entries()...)
 	}
-	claimUnit(a.machine, a.Unit, o.unit, "running", "true")
+	units.Claim(a.machine, a.Unit, o.unit, "running", "true")
 	if a.Enable {
-		claimUnit(a.machine, a.Unit, o.unit, "enabled", "true")
+		units.Claim(a.machine, a.Unit, o.unit, "enabled", "true")
 	}
 	for _, other := range o.others {
 		if other.state.Exists { // one that is not may become a name of the unit, when that is enabled
-			claimUnit(a.machine, other.name, other.state, "running", "false")
+			units.Claim(a.machine, other.name, other.state, "running", "false")
 		}
 	}
 	for _, spec := range o.off {
-		spec.claim(a.machine)
+		spec.Claim(a.machine)
 	}
 }
 
