@@ -12,6 +12,8 @@ func Refused(of any) (all []Violation) {
 		of = d.Spec
 	case *v1alpha1.Timesync:
 		of = d.Spec
+	case *v1alpha1.KubernetesNode:
+		of = d.Spec
 	}
 	spec, ok := of.(interface{ Refused() []v1alpha1.Refusal })
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -134,42 +133,23 @@ func (r *resolver) configurations() {
 		r.quantities(at+".evictionHard", k.EvictionHard, isThreshold, "5% or 100Mi", signals()...)
 		own := *k
 		own.Config = nil
-		r.merge(at, r.result.Kubelet, own, k.Config, map[string]string{
-			"providerID": "spec.node.providerID", "registerNode": "spec.node.register", "registerWithTaints": "spec.node.taints",
-			"containerRuntimeEndpoint": "spec.node.criSocket",
-		})
+		merge(r.result.Kubelet, own, k.Config)
 	}
 	if p := r.spec.KubeProxy; p != nil {
 		const at = document.Path("spec.kubeProxy")
 		r.refuse(p.Skip && (p.Mode != "" || len(p.Config) > 0), at+".skip", "excludes the other fields of spec.kubeProxy", "remove one of the two")
-		r.merge(at, r.result.KubeProxy, v1alpha1.KubeProxy{Mode: p.Mode}, p.Config, nil)
+		merge(r.result.KubeProxy, v1alpha1.KubeProxy{Mode: p.Mode}, p.Config)
 		r.proxyTraps(at)
 	}
 }
 
-// merge adds the JSON fields of own and the free fields to one object. Free fields must be neither among the fields of own, given
-// or not, nor reserved.
-func (r *resolver) merge(at document.Path, into map[string]any, own any, free json.RawMessage, reserved map[string]string) {
+// merge adds the JSON fields of own and the free fields to one object.
+func merge(into map[string]any, own any, free json.RawMessage) {
 	data, err := json.Marshal(own) // strings, numbers and booleans
 	if err == nil {
 		maps.Copy(into, objectOf(data))
 	}
-	if len(free) == 0 {
-		return
-	}
-	object := objectOf(free)
-	if r.refuse(object == nil, at+".config", "must be a mapping", "write fields by their names") {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		elsewhere := reserved[name]
-		if hasField(own, name) {
-			elsewhere = string(at.Field(name))
-		}
-		r.refuse(elsewhere != "", (at + ".config").Field(name), "is set by "+elsewhere, "move it there")
-		r.refuse(name == "apiVersion" || name == "kind", (at + ".config").Field(name), "is set by the provider", "remove it")
-		into[name] = object[name]
-	}
+	maps.Copy(into, objectOf(free))
 }
 
 func (r *resolver) quantities(at document.Path, all map[string]string, valid func(string) bool, example string, known ...string) {
@@ -179,16 +159,6 @@ func (r *resolver) quantities(at document.Path, all map[string]string, valid fun
 			r.warn(at.Key(key), "is in thousandths of a byte: write Mi for 1024 x 1024 bytes, M for a million")
 		}
 	}
-}
-
-// hasField reports whether a struct has a field of this JSON name.
-func hasField(of any, name string) bool {
-	_, ok := reflect.TypeOf(of).FieldByNameFunc(func(field string) bool {
-		f, _ := reflect.TypeOf(of).FieldByName(field)
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		return tag == name
-	})
-	return ok
 }
 
 // objectOf returns the fields of a JSON object, or nil.

@@ -21,17 +21,21 @@ func (r *resolver) withFlags() (map[string]any, map[string]document.Path) {
 			continue
 		}
 		if set, ok := flagText(fields[name]); ok && set != r.spec.Node.KubeletArgs[i].Value {
-			field := document.Path("spec.kubelet").Field(name)
-			if !hasField(v1alpha1.Kubelet{}, name) {
-				field = document.Path("spec.kubelet.config").Field(name)
-			}
-			r.refuse(true, document.Path("spec.node.kubeletArgs").Index(i)+".value", "contradicts "+string(field)+", over which an argument wins", "remove one of the two")
+			r.refuse(true, document.Path("spec.node.kubeletArgs").Index(i)+".value", "contradicts "+string(kubeletField(name))+", over which an argument wins", "remove one of the two")
 		}
 		if value := s.fromFlag(r.spec.Node.KubeletArgs[i].Value); value != nil {
 			fields[name], at[name] = value, document.Path("spec.node.kubeletArgs").Index(i)+".value"
 		}
 	}
 	return fields, at
+}
+
+// kubeletField is where a document has a field of KubeletConfiguration.
+func kubeletField(name string) document.Path {
+	if at := (v1alpha1.Kubelet{}).Elsewhere()[name]; at != "" {
+		return document.Path(at)
+	}
+	return document.Path("spec.kubelet.config").Field(name)
 }
 
 // flagFault says why a kubelet does not start with the value of an argument that is a field of its configuration as well, or does without it.

@@ -12,17 +12,6 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// ownArguments maps arguments of the kubelet to what sets them.
-func ownArguments() map[string]string {
-	const kubeadm = "kubeadm sets it"
-	return map[string]string{
-		"hostname-override": "spec.node.name", "node-ip": "spec.node.ip", "provider-id": "spec.node.providerID",
-		"node-labels": "spec.node.labels", "register-with-taints": "spec.node.taints", "cloud-provider": "spec.node.cloudProvider",
-		"register-node": "spec.node.register", "container-runtime-endpoint": "spec.node.criSocket",
-		"config": kubeadm, "kubeconfig": kubeadm, "bootstrap-kubeconfig": kubeadm,
-	}
-}
-
 func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration) {
 	for _, v := range []struct {
 		name    string
@@ -64,16 +53,10 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 	if r.spec.Role != Worker && n.Register != nil && !*n.Register && !slices.Contains(r.spec.SkipPhases, "mark-control-plane") {
 		r.warn(at+".register", "leaves a control plane without a Node, for which kubeadm waits in vain: remove it, or name mark-control-plane in spec.skipPhases")
 	}
-	own := ownArguments()
 	for i, a := range n.KubeletArgs {
 		field := (at + ".kubeletArgs").Index(i)
 		r.matches(field+".name", a.Name, argumentName, "is not the name of an argument", "write it without leading dashes")
 		r.refuse(a.Name == "", field+".name", "is empty", "")
-		hint := "remove it"
-		if a.Name == "node-ip" {
-			hint = "give this value there; if the API server has another address, set spec.node.advertiseAddress"
-		}
-		r.refuse(own[a.Name] != "", field+".name", "is set elsewhere: "+own[a.Name], hint)
 		r.refuse(!kubeletValue.MatchString(a.Value), field+".value", "has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
 			"use a field of spec.kubelet.config instead")
 	}

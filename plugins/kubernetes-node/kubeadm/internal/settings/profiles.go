@@ -119,11 +119,7 @@ func (r *resolver) kubeletRule(rule Rule) {
 		names := strings.Contains(p.Patch, `"`+top+`"`) || strings.Contains(p.Patch, `"/`+top)
 		r.contradiction(p.Target == "kubeletconfiguration" && names, document.Path("spec.patches").Index(i)+".patch", rule)
 	}
-	at := document.Path("spec.kubelet.config")
-	if hasField(v1alpha1.Kubelet{}, rule.Name) {
-		at = "spec.kubelet"
-	}
-	r.field(rule, at, r.result.Kubelet)
+	r.field(rule, document.Path(strings.TrimSuffix(string(kubeletField(top)), "."+top)), r.result.Kubelet)
 }
 
 // field sets a field of a configuration, unless the document has it.

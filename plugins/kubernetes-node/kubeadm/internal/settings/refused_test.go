@@ -83,20 +83,20 @@ func refusals() map[string]string {
 			"spec.node.labels[\"x.k8s.io/y\"]: is a label that a kubelet must not set on its node",
 		i + "node: {taints: [{key: a/b/c, value: 'd e', effect: Never}, {key: a, effect: NoExecute}, {key: a, effect: NoExecute}]}": "spec.node.taints[0].key: is not the key of a label\nspec.node.taints[0].value: is not the value of a label\n" +
 			"spec.node.taints[2]: is the same as spec.node.taints[1]",
-		i + "node: {kubeletArgs: [{name: --v, value: a}, {name: '', value: a}, {name: node-ip, value: a}, {name: config, value: a}, {name: v, value: 'a b'}, {name: v, value: 'a$b'}]}": "spec.node.kubeletArgs[0].name: is not the name of an argument\nspec.node.kubeletArgs[1].name: is empty\n" +
-			"spec.node.kubeletArgs[2].name: is set elsewhere: spec.node.ip\nspec.node.kubeletArgs[3].name: is set elsewhere: kubeadm sets it\n" +
+		i + "node: {kubeletArgs: [{name: --v, value: a}, {name: '', value: a}, {name: node-ip, value: a}, {name: config, value: a}, {name: v, value: 'a b'}, {name: v, value: 'a$b'}]}": "spec.node.kubeletArgs[2].name: is set by spec.node.ip\nspec.node.kubeletArgs[3].name: is set by the provider\n" +
+			"spec.node.kubeletArgs[0].name: is not the name of an argument\nspec.node.kubeletArgs[1].name: is empty\n" +
 			"spec.node.kubeletArgs[4].value: has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express\n" +
 			"spec.node.kubeletArgs[5].value: has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
 		i + "node: {swap: off}\nfiles: [{path: /etc/fstab, content: a}]":                     "spec.files[0].path: is a file that spec.node.swap: off edits",
 		i + "node: {swap: keep}\nfiles: [{path: /etc/fstab, content: a}]":                    "",
 		i + "node: {criSocket: /run/a.sock, imagePullPolicy: Sometimes, cloudProvider: aws}": "spec.node.criSocket: is not the address of a container runtime",
 		// kubelet and kube-proxy
-		i + "kubelet: {cgroupDriver: a, maxPods: 0, systemReserved: {gpu: '1', cpu: a}, evictionHard: {memory: '5', pid.available: a}, config: {maxPods: 1, providerID: a, kind: b, cgroupDriver: c}}": "spec.kubelet.systemReserved.cpu: is not a quantity of this field\nspec.kubelet.systemReserved.gpu: is not a value of this field\n" +
-			"spec.kubelet.evictionHard.memory: is not a value of this field\nspec.kubelet.evictionHard[\"pid.available\"]: is not a quantity of this field\n" +
-			"spec.kubelet.config.cgroupDriver: is set by spec.kubelet.cgroupDriver\nspec.kubelet.config.kind: is set by the provider\n" +
-			"spec.kubelet.config.maxPods: is set by spec.kubelet.maxPods\nspec.kubelet.config.providerID: is set by spec.node.providerID",
+		i + "kubelet: {cgroupDriver: a, maxPods: 0, systemReserved: {gpu: '1', cpu: a}, evictionHard: {memory: '5', pid.available: a}, config: {maxPods: 1, providerID: a, kind: b, cgroupDriver: c}}": "spec.kubelet.config.cgroupDriver: is set by spec.kubelet.cgroupDriver\nspec.kubelet.config.kind: is set by the provider\n" +
+			"spec.kubelet.config.maxPods: is set by spec.kubelet.maxPods\nspec.kubelet.config.providerID: is set by spec.node.providerID\n" +
+			"spec.kubelet.systemReserved.cpu: is not a quantity of this field\nspec.kubelet.systemReserved.gpu: is not a value of this field\n" +
+			"spec.kubelet.evictionHard.memory: is not a value of this field\nspec.kubelet.evictionHard[\"pid.available\"]: is not a quantity of this field",
 		i + "kubelet: {config: [a]}":                                      "spec.kubelet.config: must be a mapping",
-		i + "kubeProxy: {skip: true, mode: userspace, config: {mode: a}}": "spec.kubeProxy.skip: excludes the other fields of spec.kubeProxy\nspec.kubeProxy.config.mode: is set by spec.kubeProxy.mode",
+		i + "kubeProxy: {skip: true, mode: userspace, config: {mode: a}}": "spec.kubeProxy.config.mode: is set by spec.kubeProxy.mode\nspec.kubeProxy.skip: excludes the other fields of spec.kubeProxy",
 		// discovery, certificates, etcd
 		i + "certificateKey: {value: c4n4ry}\ndiscovery: {token: {value: c4n4ry}}":                                                       "spec.certificateKey: must have 64 hexadecimal digits\nspec.discovery.token: is not a bootstrap token",
 		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {token: {value: abcdef.0123456789abcdef}, caCertHashes: [a], endpoint: a}": "spec.discovery.caCertHashes[0]: is not the hash of a public key\nspec.discovery.endpoint: must have a port",

@@ -38,7 +38,7 @@ func interfaceAddresses(name string) ([]netip.Addr, error) {
 }
 
 func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(string) ([]netip.Addr, error)) (Settings, []sdk.Violation, error) {
-	r := resolver{m: m, spec: spec, addresses: addresses}
+	r := resolver{m: m, spec: spec, addresses: addresses, violations: document.Refused(spec)}
 	r.result.Windows, r.result.WorkDir = m.Target.OS == "windows", "/run/machineadm-kubernetes-node"
 	if r.result.Windows {
 		r.result.WorkDir = `C:\ProgramData\machineadm-kubernetes-node`
