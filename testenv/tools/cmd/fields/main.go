@@ -165,7 +165,7 @@ func parse(module, version, dir string) ([]*ast.File, error) {
 func special() map[string]string {
 	return map[string]string{
 		"metav1.Duration": "duration", "v1.Duration": "duration", "resource.QuantityValue": "quantity", "QuantityValue": "quantity",
-		"TimeOrMetaDuration": "any", "v1.Taint": "any", "v1.ResourceList": "quantities", "VModuleConfiguration": "any",
+		"TimeOrMetaDuration": "any", "v1.Taint": "any", "VModuleConfiguration": "any",
 		// of pods: what a static pod does not have, or rarely
 		"ResourceList": "any", "resource.Quantity": "quantity", "intstr.IntOrString": "any", "metav1.LabelSelector": "any", "Affinity": "any",
 		"EphemeralContainer": "any", "PodResourceClaim": "any", "ResourceClaim": "any", "TopologySpreadConstraint": "any", "WindowsSecurityContextOptions": "any",
@@ -196,6 +196,10 @@ func (s source) fields(in string, of ast.Expr, at string, add func(at, what stri
 		return s.fields(in, t.Value, at+"{}", add)
 	case *ast.SelectorExpr:
 		name := fmt.Sprint(t.X)
+		if t.Sel.Name == "ResourceList" {
+			add(at+"{}", "quantity")
+			return nil
+		}
 		if what := special()[name+"."+t.Sel.Name]; what != "" {
 			add(at, what)
 			return nil

@@ -130,7 +130,7 @@ func (s *schema) descend(pointer string) (*schema, string) {
 			s, path = s.inside["[]"], path+"[]"
 		case s.inside[step] != nil:
 			s, path = s.inside[step], strings.TrimPrefix(path+"."+step, ".")
-		case s.what == "any", s.what == "quantities":
+		case s.what == "any":
 			return s, path
 		default:
 			return nil, ""
@@ -169,15 +169,6 @@ func mistyped(what string, value any) (message, hint string) {
 	case "quantity":
 		if !isNumber && !quantity.MatchString(text) {
 			return "is not a quantity", "write it like 500Mi"
-		}
-	case "quantities":
-		object, ok := value.(map[string]any)
-		for _, q := range object {
-			wrong, _ := mistyped("quantity", q)
-			ok = ok && wrong == ""
-		}
-		if !ok {
-			return "must map resources to quantities", "write it like memory: 1Gi"
 		}
 	}
 	return "", ""

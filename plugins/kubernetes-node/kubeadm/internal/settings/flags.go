@@ -52,7 +52,7 @@ func flagFault(name, text string) (message, hint string) {
 // fromFlag returns the value of a flag in the form of its field, nil for a form that is not known.
 func (s *schema) fromFlag(text string) any {
 	switch {
-	case s.inside["{}"] != nil || s.what == "quantities":
+	case s.inside["{}"] != nil:
 		object := map[string]any{}
 		for pair := range strings.SplitSeq(text, ",") {
 			name, value, _ := strings.Cut(strings.Replace(pair, "<", "=", 1), "=") // thresholds have <
