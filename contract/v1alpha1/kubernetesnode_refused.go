@@ -48,12 +48,12 @@ func argumentsElsewhere() map[string]string {
 func (s KubernetesNodeSpec) Refused() (all []Refusal) {
 	set := func(by string, path ...any) {
 		hint := "move it there"
-		switch {
-		case by == "":
+		switch by {
+		case "":
 			return
-		case by == provider:
+		case provider:
 			hint = "remove it"
-		case by == "spec.node.ip":
+		case "spec.node.ip":
 			hint += "; if the API server has another address, set spec.node.advertiseAddress"
 		}
 		all = append(all, Refusal{append([]any{"spec"}, path...), "is set by " + by, hint})
