@@ -2,6 +2,7 @@ package crd_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -259,6 +260,18 @@ func ruleCases() map[string][][2]string {
 	}
 }
 
+// configCases are specs with a field of a configuration of Kubernetes that another field of the document sets.
+func configCases(part string, elsewhere map[string]string) (all [][2]string) {
+	values := map[string]string{
+		"maxPods": "1", "protectKernelDefaults": "true", "serverTLSBootstrap": "true", "registerNode": "true", "registerWithTaints": "[{key: a}]",
+		"evictionHard": "{a: b}", "kubeReserved": "{a: b}", "systemReserved": "{a: b}",
+	}
+	for name := range elsewhere {
+		all = append(all, [2]string{"{" + part + ": {config: {" + name + ": " + cmp.Or(values[name], "a") + ", other: {a: b}}}}", "spec." + part + ".config." + name})
+	}
+	return all
+}
+
 // testRules: each rule of each field has a case, which the server refuses at its field, as an object and in a template.
 func testRules(t *testing.T, c client.Client) {
 	count := 0
@@ -270,7 +283,12 @@ func testRules(t *testing.T, c client.Client) {
 				count++
 			}
 		})
-		for _, rc := range ruleCases()[kind] {
+		cases := ruleCases()[kind]
+		if kind == contract.KindKubernetesNode {
+			cases = append(cases, configCases("kubelet", contract.Kubelet{}.Elsewhere())...)
+			cases = append(cases, configCases("kubeProxy", contract.KubeProxy{}.Elsewhere())...)
+		}
+		for _, rc := range cases {
 			spec := map[string]any{}
 			fromYAML(t, []byte(rc[0]), &spec)
 			got := refusal(t, c, object(kind, "rule", spec))

@@ -52,6 +52,10 @@ func (s *Source) Definitions(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	configurations, err := configurations(root)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string][]byte{}
 	for _, kind := range v1alpha1.MachineKinds() {
 		whole := s.object(kindsPackage+"."+kind, nil)
@@ -61,6 +65,9 @@ func (s *Source) Definitions(root string) (map[string][]byte, error) {
 		spec := resource(whole.Properties.schemas["spec"])
 		if kind == v1alpha1.KindKubernetesNode {
 			spec.XValidations = append(roleRules(), spec.XValidations...)
+			for _, c := range configurations {
+				c.restrict(&spec)
+			}
 		}
 		object := definition(base, kind, whole.comment, spec)
 		printed := []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Provider", Type: "string", JSONPath: ".spec.provider"}}

@@ -45,7 +45,7 @@ func TestANewField(t *testing.T) {
 
 	s, err := Read(Directories(scratch)...)
 	require.NoError(t, err)
-	schemas, err := s.Schemas()
+	schemas, err := s.Schemas(checkout)
 	require.NoError(t, err)
 	file := filepath.Join(SchemaDirectory, v1alpha1.KindSysctl+".json")
 	require.NoError(t, os.WriteFile(filepath.Join(scratch, file), schemas[v1alpha1.KindSysctl+".json"], 0o600))

@@ -33,6 +33,7 @@ type jsonSchema struct {
 	Additional  any         `json:"additionalProperties,omitempty"` // a schema, or false
 	Required    []string    `json:"required,omitempty"`
 	Items       *jsonSchema `json:"items,omitempty"`
+	Not         *jsonSchema `json:"not,omitempty"`
 	resourceOnly
 }
 
@@ -40,6 +41,14 @@ type jsonSchema struct {
 type properties struct {
 	names   []string
 	schemas map[string]*jsonSchema
+}
+
+// add adds a property, or replaces it.
+func (p *properties) add(name string, schema *jsonSchema) {
+	if p.schemas[name] == nil {
+		p.names = append(slices.Clip(p.names), name)
+	}
+	p.schemas[name] = schema
 }
 
 // MarshalJSON writes the properties in order.
@@ -62,16 +71,30 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Schemas returns the JSON schemas of the kinds that have a struct, by the name of the file.
-func (s *Source) Schemas() (map[string][]byte, error) {
+const draft = "https://json-schema.org/draft/2020-12/schema"
+
+// Schemas returns the JSON schemas of the kinds that have a struct, of the configurations of Kubernetes and of a document of any kind, by the
+// name of the file. root is a checkout.
+func (s *Source) Schemas(root string) (map[string][]byte, error) {
 	out := map[string][]byte{}
+	all, err := configurations(root)
+	for _, c := range all {
+		text, err := json.MarshalIndent(c.file(), "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		out[c.kind+".json"] = append(text, '\n')
+	}
+	if err != nil {
+		return nil, err
+	}
 	written, _ := s.Kinds(kindsPackage)
 	for _, kind := range written {
 		root := s.object(kindsPackage+"."+kind, nil)
 		if s.err != nil {
 			return nil, s.err
 		}
-		root.Schema = "https://json-schema.org/draft/2020-12/schema"
+		root.Schema = draft
 		root.Title, root.Description = kind, paragraph(s.docs[kindsPackage+"."+kind])
 		root.Properties.schemas["apiVersion"].Const = v1alpha1.APIVersion
 		root.Properties.schemas["kind"].Const = kind
@@ -81,7 +104,7 @@ func (s *Source) Schemas() (map[string][]byte, error) {
 		}
 		out[kind+".json"] = append(text, '\n')
 	}
-	text, err := json.MarshalIndent(anyDocument(written), "", "  ")
+	text, err := json.MarshalIndent(anyDocument(written, all), "", "  ")
 	out[AnyDocument] = append(text, '\n')
 	return out, err
 }
@@ -90,7 +113,7 @@ func (s *Source) Schemas() (map[string][]byte, error) {
 // a comment names to the document with this comment only.
 const AnyDocument = "document.json"
 
-func anyDocument(kinds []string) any {
+func anyDocument(kinds []string, configurations []configuration) any {
 	type object = map[string]any
 	ours := object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}, "kind": object{"enum": kinds}}}
 	near := object{"apiVersion": object{"pattern": `\.x-k8s\.io/`}, "kind": object{"enum": kinds}} // the groups of Kubernetes itself
@@ -104,8 +127,11 @@ func anyDocument(kinds []string) any {
 			"then": object{"$ref": kind + ".json"},
 		})
 	}
+	for _, c := range configurations {
+		rules = append(rules, c.documentRules()...)
+	}
 	return object{
-		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "a document of machineadm", "type": "object",
+		"$schema": draft, "title": "a document of machineadm", "type": "object",
 		"required": []string{"apiVersion", "kind", "metadata", "spec"}, "allOf": rules,
 		"properties": object{"kind": object{"type": "string", "pattern": "^[A-Z][A-Za-z0-9]{0,62}$"}},
 	}
@@ -141,8 +167,7 @@ func (s *Source) addFields(to *jsonSchema, name string, inside []string) {
 		if omitted {
 			field.allowEmpty()
 		}
-		to.Properties.names = append(to.Properties.names, tag)
-		to.Properties.schemas[tag] = field
+		to.Properties.add(tag, field)
 		if !omitted {
 			to.Required = append(to.Required, tag)
 		}

@@ -19,9 +19,9 @@ import (
 
 func TestSchemasAreUpToDate(t *testing.T) {
 	t.Parallel()
-	all, err := source(t).Schemas()
+	all, err := source(t).Schemas(root)
 	require.NoError(t, err)
-	assert.Len(t, all, len(v1alpha1.Kinds())+1)
+	assert.Len(t, all, len(v1alpha1.Kinds())+3)
 	for name, want := range all {
 		got, err := os.ReadFile(SchemaFile(root, name))
 		require.NoError(t, err)
@@ -32,8 +32,7 @@ func TestSchemasAreUpToDate(t *testing.T) {
 // TestSchemaOfAnyDocument: the kind decides which schema applies; a foreign kind has none.
 func TestSchemaOfAnyDocument(t *testing.T) {
 	t.Parallel()
-	c, err := jsonschema.NewCompiler().Compile(SchemaFile(root, AnyDocument))
-	require.NoError(t, err)
+	c := editor(t)
 	value := func(apiVersion, kind string) any {
 		return map[string]any{
 			"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"x": 1},
@@ -47,6 +46,14 @@ func TestSchemaOfAnyDocument(t *testing.T) {
 	assert.Error(t, c.Validate(value("machineadmin.cluster.x-k8s.io/v1alpha1", v1alpha1.KindSysctl)))
 	assert.NoError(t, c.Validate(value("other.cluster.x-k8s.io/v1alpha1", "Motd")))
 	assert.Error(t, c.Validate(value("example.com/v1", "motd")))
+}
+
+// editor is the schema of a document of any kind, with the schemas that it refers to.
+func editor(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c, err := jsonschema.NewCompiler().Compile(SchemaFile(root, AnyDocument))
+	require.NoError(t, err)
+	return c
 }
 
 // compiled are the schemas, by kind, read by an independent validator.
@@ -69,7 +76,7 @@ func compiled(t *testing.T) map[string]*jsonschema.Schema {
 // valid; one more field, or a field of another type, is not.
 func TestSchemasAgreeWithThePlugins(t *testing.T) {
 	t.Parallel()
-	schemas := compiled(t)
+	schemas, whole := compiled(t), editor(t)
 	checked := map[string]int{}
 	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/config.yaml", "contract/v1alpha1/examples/*.yaml", "examples/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
@@ -89,6 +96,7 @@ func TestSchemasAgreeWithThePlugins(t *testing.T) {
 				}
 				value := decoded(t, d)
 				assert.NoError(t, schemas[d.Kind].Validate(value), file)
+				assert.NoError(t, whole.Validate(value), file)
 				checked[d.Kind]++
 				spec, ok := value["spec"].(map[string]any)
 				require.True(t, ok)
@@ -146,7 +154,7 @@ func TestSchemaOfASecret(t *testing.T) {
 // too, so that an editor never marks what is right.
 func TestSchemasRefuseNoMoreThanValidate(t *testing.T) {
 	t.Parallel()
-	schemas, bin := compiled(t), built(t)
+	whole, bin := editor(t), built(t)
 	checked, refused := 0, 0
 	require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {
@@ -162,11 +170,11 @@ func TestSchemasRefuseNoMoreThanValidate(t *testing.T) {
 			return nil
 		}
 		for _, d := range stream.Documents {
-			if schemas[d.Kind] == nil || d.APIVersion != v1alpha1.APIVersion {
+			if v1alpha1.New(d.Kind) == nil || d.APIVersion != v1alpha1.APIVersion {
 				continue
 			}
 			checked++
-			if schemas[d.Kind].Validate(decoded(t, d)) == nil {
+			if whole.Validate(decoded(t, d)) == nil {
 				continue
 			}
 			refused++

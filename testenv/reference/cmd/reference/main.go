@@ -35,7 +35,7 @@ func write(root, dir string) error {
 	if err != nil {
 		return err
 	}
-	schemas, err := source.Schemas()
+	schemas, err := source.Schemas(root)
 	if err != nil {
 		return err
 	}
