@@ -92,12 +92,21 @@ func (s ContainerRuntimeSpec) Refused() (all []Refusal) {
 			all = append(all, Refusal{path, nothing, hint})
 		}
 	}
+	refuse := func(bad bool, message, hint string, path ...any) {
+		if bad {
+			all = append(all, Refusal{path, message, hint})
+		}
+	}
+	refuse(s.RootDir != "" && s.RootDir == s.StateDir, "must be another directory than spec.rootDir", "give it a directory of its own: its content is lost at boot", "spec", "stateDir")
 	idle(s.CDI, remove, "spec", "cdi")
 	idle(s.NRI, remove, "spec", "nri")
 	idle(s.CNI, remove, "spec", "cni")
 	idle(s.Proxy, remove, "spec", "proxy")
-	if p := s.Proxy; p != nil && len(p.NoProxy) > 0 && p.HTTP+p.HTTPS == "" && p.HTTPSecret.IsZero() && p.HTTPSSecret.IsZero() {
-		all = append(all, Refusal{[]any{"spec", "proxy", "noProxy"}, "means nothing without a proxy", "give http or https, or remove it"})
+	if p := s.Proxy; p != nil {
+		refuse(len(p.NoProxy) > 0 && p.HTTP+p.HTTPS == "" && p.HTTPSecret.IsZero() && p.HTTPSSecret.IsZero(),
+			"means nothing without a proxy", "give http or https, or remove it", "spec", "proxy", "noProxy")
+		refuse(p.HTTP != "" && !p.HTTPSecret.IsZero(), "is given as well as spec.proxy.http", "keep one of the two", "spec", "proxy", "httpSecret")
+		refuse(p.HTTPS != "" && !p.HTTPSSecret.IsZero(), "is given as well as spec.proxy.https", "keep one of the two", "spec", "proxy", "httpsSecret")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
 		b := s.Runtimes[name].BaseSpec
@@ -116,6 +125,12 @@ func (s ContainerRuntimeSpec) Refused() (all []Refusal) {
 	}
 	for _, host := range slices.Sorted(maps.Keys(s.Registries)) {
 		idle(s.Registries[host], "give mirrors, a server, how it is reached or auth, or remove it", "spec", "registries", host)
+		if a := s.Registries[host].Auth; a != nil {
+			const hint = "give username and password, or identityToken alone"
+			token := !a.IdentityToken.IsZero()
+			refuse(token && (a.Username != "" || !a.Password.IsZero()), "has both a password and a token", hint, "spec", "registries", host, "auth")
+			refuse(!token && (a.Username == "" || a.Password.IsZero()), "has neither username and password nor a token", hint, "spec", "registries", host, "auth")
+		}
 	}
 	if name := s.DefaultRuntime; name != nil && *name != "" {
 		builtin := slices.Concat(BuiltinRuntimes(false), BuiltinRuntimes(true))

@@ -47,7 +47,6 @@ func (r *resolver) environment() []Variable {
 func (r *resolver) proxy(name string, field document.Path, plain string, secret v1alpha1.Secret) []Variable {
 	var all []Variable
 	closed := field + "Secret"
-	r.refuse(plain != "" && !secret.IsZero(), closed, "is given as well as "+string(field), "keep one of the two")
 	if plain != "" {
 		if !r.refuse(strings.Contains(plain, "@"), field, "holds a user or a password",
 			"give it as a secret: "+string(closed)+": {value: http://USER:PASSWORD@HOST:PORT}") {

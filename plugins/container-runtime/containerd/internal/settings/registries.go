@@ -164,10 +164,6 @@ func (r *resolver) auth(g *Registry) {
 		return
 	}
 	at, a := g.field+".auth", g.auth
-	const hint = "give username and password, or identityToken alone"
-	token := !a.IdentityToken.IsZero()
-	r.refuse(token && (a.Username != "" || !a.Password.IsZero()), at, "has both a password and a token", hint)
-	r.refuse(!token && (a.Username == "" || a.Password.IsZero()), at, "has neither username and password nor a token", hint)
 	r.refuse(form.HasControl(a.Username), at+".username", "has control characters", "")
 	r.secretText(at+".password", a.Password)
 	r.secretText(at+".identityToken", a.IdentityToken)

@@ -60,8 +60,6 @@ func (r *resolver) scalars() {
 		r.warn("spec.rootDir", "is below "+within+", which a boot or a cleanup empties: images and containers are lost; use a directory of a disk")
 	}
 	r.directory("spec.stateDir", s.StateDir)
-	r.refuse(s.RootDir != "" && s.RootDir == s.StateDir, "spec.stateDir", "must be another directory than spec.rootDir",
-		"give it a directory of its own: its content is lost at boot")
 	if s.MetricsAddress != "" {
 		r.invalid(checkAddress(s.MetricsAddress), "spec.metricsAddress", "write HOST:PORT, such as 127.0.0.1:1338 or [::1]:1338")
 	}

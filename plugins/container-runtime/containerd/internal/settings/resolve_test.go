@@ -142,8 +142,9 @@ func TestResolveRefusesRegistries(t *testing.T) {
 			`spec.registries["r.test"].server: which says how it is reached`,
 		}},
 		{"auth", `{"registries":{"_default":{"auth":{"identityToken":{"value":"c4n4ry"}}},"a.test":{"auth":{"username":"c4n4ry"}},"b.test":{"auth":{"username":"c4n4ry\u0001","password":{"value":"c4n4ry\n"},"identityToken":{"value":"c4n4ry"}}}}}`, []string{
-			`spec.registries._default.auth: is for one host`, `spec.registries["a.test"].auth: neither`, `spec.registries["b.test"].auth: both`,
+			`spec.registries._default.auth: is for one host`,
 			`spec.registries["b.test"].auth.username: control characters`, `spec.registries["b.test"].auth.password: control characters`,
+			`spec.registries["a.test"].auth: neither`, `spec.registries["b.test"].auth: both`,
 		}},
 		{"auth for one host twice", `{"registries":{"a.test":{"server":"https://b.test","auth":{"username":"u","password":{"value":"c4n4ry"}}},"b.test":{"auth":{"username":"u","password":{"value":"c4n4ry"}}}}}`, []string{
 			`spec.registries["b.test"].auth: is for the same host as spec.registries["a.test"].auth`,
