@@ -14,6 +14,8 @@ func Refused(of any) (all []Violation) {
 		of = d.Spec
 	case *v1alpha1.KubernetesNode:
 		of = d.Spec
+	case *v1alpha1.DomainJoin:
+		of = d.Spec
 	}
 	spec, ok := of.(interface{ Refused() []v1alpha1.Refusal })
 	if !ok {

@@ -100,6 +100,31 @@ func (DomainJoinSpec) NoField(name string) string {
 	return ""
 }
 
+// Refused returns the parts of the document that no node accepts.
+func (s DomainJoinSpec) Refused() (all []Refusal) {
+	refuse := func(bad bool, field, message, hint string) {
+		if bad {
+			all = append(all, Refusal{[]any{"spec", field}, message, hint})
+		}
+	}
+	absent := s.State == "absent"
+	refuse(s.Leave != "" && !absent, "leave", "is for a machine that leaves the domain", "remove it, or set spec.state to absent")
+	const joins, present = "is for a machine that joins the domain", "remove it, or set spec.state to present"
+	refuse(s.OneTimePassword != nil && absent, "oneTimePassword", joins, present)
+	refuse(s.OfflineJoinBlob != nil && absent, "offlineJoinBlob", joins, present)
+	refuse(s.CA != "" && s.Transport == "sealed", "ca", "is for ldaps and starttls, and spec.transport is sealed, which has no certificates", "remove one of the two")
+	first := ""
+	for _, given := range []struct {
+		field string
+		is    bool
+	}{{"credentials", s.Credentials != nil}, {"oneTimePassword", s.OneTimePassword != nil}, {"offlineJoinBlob", s.OfflineJoinBlob != nil}} {
+		if refuse(given.is && first != "", given.field, "is given as well as spec."+first, "remove one of the two"); given.is && first == "" {
+			first = given.field
+		}
+	}
+	return all
+}
+
 // DomainCredentials are the credentials of an account of the domain.
 type DomainCredentials struct {
 	// Username is the name of the account, without the domain.

@@ -31,7 +31,8 @@ type checker struct {
 func check(spec v1alpha1.DomainJoinSpec) checker {
 	c := checker{spec: spec}
 	_, c.violations = sdk.ProviderConfig[struct{}](spec.ProviderConfig)
-	c.membership()
+	c.violations = append(c.violations, document.Refused(spec)...)
+	c.result.Absent, c.result.Disable, c.result.Reuse = spec.State == "absent", spec.Leave == "disable", spec.ExistingAccount == "reuse"
 	c.names()
 	c.connection()
 	c.secrets()
@@ -53,14 +54,6 @@ func (c *checker) unique(field document.Path, seen map[string]document.Path, val
 	key := strings.ToLower(value)
 	c.refuse(seen[key] != "", field, "is the same as "+string(seen[key]), "remove one of the two")
 	seen[key] = cmp.Or(seen[key], field)
-}
-
-func (c *checker) membership() {
-	c.result.Absent, c.result.Disable, c.result.Reuse = c.spec.State == "absent", c.spec.Leave == "disable", c.spec.ExistingAccount == "reuse"
-	c.refuse(c.spec.Leave != "" && !c.result.Absent, "spec.leave", "is for a machine that leaves the domain", "remove it, or set spec.state to absent")
-	const joins = "is for a machine that joins the domain"
-	c.refuse(c.spec.OneTimePassword != nil && c.result.Absent, "spec.oneTimePassword", joins, "remove it, or set spec.state to present")
-	c.refuse(c.spec.OfflineJoinBlob != nil && c.result.Absent, "spec.offlineJoinBlob", joins, "remove it, or set spec.state to present")
 }
 
 func (c *checker) names() {
@@ -91,8 +84,6 @@ func (c *checker) connection() {
 	c.result.Transport = Transport(cmp.Or(c.spec.Transport, string(LDAPS)))
 	c.result.CA = certificates(c.spec.CA)
 	c.refuse(c.result.CA == nil, "spec.ca", "has something else than certificates in PEM format", "give the certificates of the authorities, and no keys")
-	c.refuse(c.result.Transport == Sealed, "spec.ca", "is for ldaps and starttls, and spec.transport is sealed, which has no certificates",
-		"remove one of the two")
 }
 
 // certificates returns nil unless text has certificates, and nothing else in PEM format.
@@ -114,19 +105,6 @@ func certificates(text string) *x509.CertPool {
 
 func (c *checker) secrets() {
 	c.result.Credentials, c.result.OneTimePassword, c.result.OfflineJoinBlob = c.spec.Credentials, c.spec.OneTimePassword, c.spec.OfflineJoinBlob
-	first := ""
-	for _, given := range []struct {
-		field document.Path
-		is    bool
-	}{
-		{"spec.credentials", c.spec.Credentials != nil},
-		{"spec.oneTimePassword", c.spec.OneTimePassword != nil},
-		{"spec.offlineJoinBlob", c.spec.OfflineJoinBlob != nil},
-	} {
-		if given.is && !c.refuse(first != "", given.field, "is given as well as "+first, "remove one of the two") {
-			first = string(given.field)
-		}
-	}
 	if user := c.spec.Credentials; user != nil {
 		const at = document.Path("spec.credentials")
 		c.refuse(user.Username == "" || strings.ContainsAny(user.Username, `\@"/[]:;|=,+*?<>`) || form.HasControl(user.Username), at+".username",
