@@ -150,6 +150,8 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 		!strings.Contains(r.argumentOfServer("disable-admission-plugins"), "NodeRestriction") {
 		r.warn(pluginsAt, "replaces the list of kubeadm, so that a node may change other nodes and their pods: add NodeRestriction, or name it in disable-admission-plugins")
 	}
+	apis, apisAt := value("runtime-config")
+	r.refuse(apis == "api/all=false", apisAt, "leaves no interface, and the API server does not start", "name those that it keeps as well, such as api/ga=true")
 	if servers, serversAt := value("etcd-servers"); serversAt != "" && (r.spec.Etcd == nil || r.spec.Etcd.External == nil) {
 		r.refuse(strings.Contains(servers, "http://"), serversAt, "has an address without TLS, and the etcd of a control plane answers with TLS alone", "remove it, or use https")
 	}

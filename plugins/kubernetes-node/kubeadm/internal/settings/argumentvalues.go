@@ -118,6 +118,8 @@ func takes(form, text string, minor int) bool {
 		return net.ParseIP(text) != nil || regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`).MatchString(text)
 	case "@QUANTITY":
 		return takes("/QUANTITY/", text, minor)
+	case "@API":
+		return registersAPI(text, minor)
 	case "@PREVIOUS":
 		return text == "1."+strconv.Itoa(minor-1)
 	case "@ISSUER":
