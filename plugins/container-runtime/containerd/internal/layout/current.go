@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
@@ -154,6 +155,9 @@ func Read(m sdk.Machine, config string, r settings.Release, asked []string) (Cur
 		text, err := m.FS.ReadFile(l.path)
 		if err == nil {
 			l.Document, err = tomledit.Parse(text)
+		}
+		if info, failure := m.FS.Stat(l.path); failure == nil && info.Mode.IsDir() {
+			return p, sdk.Precondition(l.path+", which "+p.main.path+" imports, is a directory: containerd does not start so", "import the files in it, such as "+filepath.Join(l.path, "*.toml"))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return p, inFile(l.path, err)

@@ -147,6 +147,7 @@ func TestLayers(t *testing.T) {
 		"version 3 and nothing of version 2": {v21, map[string]string{"config.toml": imports("version = 2\n", "a.toml"), "a.toml": three}, ""},
 		"version 3 with containerd 1.7":      {v17, map[string]string{"config.toml": imports("version = 2\n", "a.toml"), "a.toml": three}, "reads none above 2"},
 		"a file that is missing":             {v23, map[string]string{"config.toml": imports("version = 3\n", "a.toml")}, "which is not there"},
+		"a directory":                        {v23, map[string]string{"config.toml": imports("version = 3\n", "site"), "site/a.toml": ""}, "is a directory"},
 		"another value behind the drop-in":   {v23, map[string]string{"config.toml": imports("version = 3\n", "conf.d/*.toml", "z.toml"), "z.toml": "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd]\nsnapshotter='zfs'"}, "spec.snapshotter sets"},
 		"another value before the drop-in":   {v23, map[string]string{"config.toml": imports("version = 3\n", "conf.d/*.toml"), "conf.d/50.toml": "version = 3\noom_score = 7"}, ""},
 		"the same value behind the drop-in":  {v23, map[string]string{"config.toml": imports("version = 3\n", "conf.d/*.toml", "z.toml"), "z.toml": "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd]\nsnapshotter='native'"}, ""},

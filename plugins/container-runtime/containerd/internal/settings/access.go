@@ -19,6 +19,9 @@ import (
 // access checks how a host is reached. The URL is empty where it is unknown or invalid.
 func (r *resolver) access(at document.Path, want v1alpha1.RegistryAccess, url string) Access {
 	r.list(at+".capabilities", want.Capabilities, func(document.Path, string) {})
+	if want.Capabilities != nil && len(want.Capabilities) == 0 {
+		r.warn(at+".capabilities", "is empty, which containerd takes for all of them: list those that the host has, or remove it")
+	}
 	if want.CA != "" {
 		r.certificates(at+".ca", want.CA)
 	}

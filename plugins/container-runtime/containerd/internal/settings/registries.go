@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"net/url"
 	"reflect"
 	"slices"
@@ -97,6 +99,7 @@ func (r *resolver) registry(at document.Path, host string, want v1alpha1.Registr
 		g.Mirrors, urls = append(g.Mirrors, e), append(urls, canonicalURL(e.URL))
 	}
 	g.Server = r.server(at, host, want, g.Mirrors)
+	r.uses(at, want, g)
 	r.auth(&g)
 	return g
 }
@@ -108,11 +111,13 @@ func (r *resolver) server(at document.Path, host string, want v1alpha1.Registry,
 	case want.Server != "":
 		e.field = at + ".server"
 		e.URL = r.registryURL(e.field, want.Server)
-		r.apiPath(e.field, e.URL, want.OverridePath)
 	case host == AnyHost:
 		e.URL = ""
 	case host == hub():
 		e.URL = "https://" + hubServer()
+	}
+	if e.URL != "" {
+		r.apiPath(cmp.Or(e.field, at+".overridePath"), e.URL, want.OverridePath)
 	}
 	twin := slices.IndexFunc(mirrors, func(m Endpoint) bool { return canonicalURL(m.URL) == canonicalURL(e.URL) })
 	if e.field == "" || e.URL == "" || twin < 0 {
@@ -147,7 +152,7 @@ func (r *resolver) registryURL(field document.Path, text string) string {
 // Source: core/remotes/docker/config of containerd.
 func (r *resolver) apiPath(field document.Path, text string, override bool) {
 	u, err := url.Parse(text)
-	if err != nil || u.Path == "" {
+	if err != nil || text == "" {
 		return
 	}
 	version := strings.Contains(u.Path+"/", "/v2/")
@@ -159,12 +164,38 @@ func (r *resolver) apiPath(field document.Path, text string, override bool) {
 	}
 }
 
+// uses warns of a registry from which containerd pulls less than its author meant. A node pulls by digest and resolves tags; it never pushes.
+func (r *resolver) uses(at document.Path, want v1alpha1.Registry, g Registry) {
+	may := func(use string, of []string) bool { return len(of) == 0 || slices.Contains(of, use) }
+	pulls, resolves := may("pull", g.Server.Access.Capabilities), may("resolve", g.Server.Access.Capabilities)
+	for _, m := range g.Mirrors {
+		mirrorPulls, mirrorResolves := may("pull", m.Access.Capabilities), may("resolve", m.Access.Capabilities)
+		if !mirrorPulls && !mirrorResolves {
+			r.warn(m.field+".capabilities", "has neither pull nor resolve, so that the node never uses this mirror: add pull, or remove the mirror")
+		}
+		pulls, resolves = pulls || mirrorPulls, resolves || mirrorResolves
+	}
+	switch {
+	case !pulls:
+		r.warn(at+".capabilities", "has no pull, and no mirror has it, so that no image of this host is pulled: add pull")
+	case !resolves:
+		r.warn(at+".capabilities", "has no resolve, and no mirror has it, so that images are pulled by digest and never by tag: add resolve")
+	}
+	if name, port, _ := net.SplitHostPort(g.Host); want.Server == "" && want.CA == "" && want.Client == nil && port != "" && port != "443" &&
+		(name == "localhost" || net.ParseIP(name).IsLoopback()) && !r.isMirror(g.Host) {
+		r.warn(at, "is asked by https, where containerd without this entry tries http as well: give server: http://"+g.Host+" if it has no TLS")
+	}
+}
+
 func (r *resolver) auth(g *Registry) {
 	if g.auth == nil {
 		return
 	}
 	at, a := g.field+".auth", g.auth
 	r.refuse(form.HasControl(a.Username), at+".username", "has control characters", "")
+	if strings.Contains(a.Username, ":") {
+		r.warn(at+".username", "has a colon, at which a registry with Basic authentication (RFC 7617) ends the name: write the name alone, and what follows as password")
+	}
 	r.secretText(at+".password", a.Password)
 	r.secretText(at+".identityToken", a.IdentityToken)
 	r.refuse(g.Server.URL == "" && g.Host == AnyHost && g.Server.field == "", at, "is for one host, and "+AnyHost+" is for all",

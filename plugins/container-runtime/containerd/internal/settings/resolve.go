@@ -29,10 +29,22 @@ func Resolve(doc v1alpha1.ContainerRuntime, os string) (Desired, []sdk.Violation
 	r.list("spec.imports", r.spec.Imports, func(at document.Path, pattern string) {
 		r.path(at, checkPattern, pattern, "an absolute path or a pattern", "/etc/example/*.toml", `C:\ProgramData\example\*.toml`)
 		r.refuse(pattern == r.at.Config || pattern == r.at.DropIn, at, "is a file that this document is written to", "remove it")
+		r.file(at, pattern)
 	})
 	r.idle(d.patches)
 	d.Warnings, d.Elsewhere = r.warnings, r.elsewhere
 	return d, r.violations
+}
+
+// file warns of an import that is a name for containerd and was meant for several files: it expands * alone, and reads no directory.
+func (r *resolver) file(at document.Path, name string) {
+	switch {
+	case strings.Contains(name, "*"):
+	case strings.ContainsAny(name, "?["):
+		r.warn(at, "has no *, so that containerd takes it for the name of one file: use * in place of the other signs")
+	case strings.HasSuffix(name, ".d"):
+		r.warn(at, "has the name of a directory, with which containerd does not start: write it like "+r.at.Join("DIRECTORY", "*.toml"))
+	}
 }
 
 // idle refuses what asks for nothing, as a providerConfig without a patch does.
