@@ -150,6 +150,9 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 		!strings.Contains(r.argumentOfServer("disable-admission-plugins"), "NodeRestriction") {
 		r.warn(pluginsAt, "replaces the list of kubeadm, so that a node may change other nodes and their pods: add NodeRestriction, or name it in disable-admission-plugins")
 	}
+	if names, namesAt := value("requestheader-allowed-names"); names != "" && !slices.Contains(strings.Split(names, ","), "front-proxy-client") {
+		r.warn(namesAt, "has not front-proxy-client, the name of kubeadm's certificate, so that no extension of the API, such as metrics, takes requests: add it, or remove the argument")
+	}
 	apis, apisAt := value("runtime-config")
 	r.refuse(apis == "api/all=false", apisAt, "leaves no interface, and the API server does not start", "name those that it keeps as well, such as api/ga=true")
 	if servers, serversAt := value("etcd-servers"); serversAt != "" && (r.spec.Etcd == nil || r.spec.Etcd.External == nil) {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"net/url"
 	"slices"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -147,7 +148,10 @@ func (r *resolver) externalEtcd(at document.Path, e v1alpha1.ExternalEtcd) {
 	secure := e.CA != "" || e.Cert != "" || e.Key != nil
 	r.refuse(len(e.Endpoints) == 0, at+".endpoints", "is empty", "write them like https://etcd-0.example.com:2379")
 	for i, endpoint := range e.Endpoints {
-		r.invalid(checkURL(endpoint, !secure), (at + ".endpoints").Index(i), "write it like https://etcd-0.example.com:2379")
+		if at := (at + ".endpoints").Index(i); !r.invalid(checkURL(endpoint, !secure), at, "write it like https://etcd-0.example.com:2379") {
+			u, err := url.Parse(endpoint)
+			r.refuse(err == nil && u.Port() == "", at, "has no port, without which the API server does not connect", "write it like https://etcd-0.example.com:2379")
+		}
 	}
 	if !secure {
 		return

@@ -78,12 +78,29 @@ func (t together) fields() {
 	t.clash(oldest > 0 && oldest <= t.length("imageMinimumGCAge", 2*time.Minute), "must be greater than imageMinimumGCAge, by default 2m", "set imageMinimumGCAge as well", "imageMaximumGCAge", "imageMinimumGCAge")
 	t.clash(t.length("shutdownGracePeriodCriticalPods", 0) > t.length("shutdownGracePeriod", 0), "is a part of shutdownGracePeriod, by default 0s", "set shutdownGracePeriod as well", "shutdownGracePeriodCriticalPods", "shutdownGracePeriod")
 	t.clash(t.k["serializeImagePulls"] == true && t.number("maxParallelImagePulls", 1) > 1, "excludes serializeImagePulls: true", "remove one of the two", "maxParallelImagePulls", "serializeImagePulls")
+	options, _ := t.k["cpuManagerPolicyOptions"].(map[string]any)
+	t.clash(len(options) > 0 && (t.k["cpuManagerPolicy"] == nil || t.k["cpuManagerPolicy"] == "none"), "needs cpuManagerPolicy: static", "set it as well, or remove this one",
+		"cpuManagerPolicyOptions", "cpuManagerPolicy")
+	ports := []string{"port", "healthzPort", "readOnlyPort"}
+	for i, name := range ports {
+		defaults := map[string]float64{"port": 10250, "healthzPort": 10248}
+		for _, other := range ports[i+1:] {
+			t.clash(t.number(name, defaults[name]) == t.number(other, defaults[other]) && t.number(other, defaults[other]) != 0, "is the port of "+name+" as well", "use another one", other, name)
+		}
+	}
+	images, _ := t.k["imageServiceEndpoint"].(string)
+	scheme, _, schemed := strings.Cut(images, "://")
+	t.clash(schemed && scheme != "unix" && !t.r.result.Windows, "is no socket of this machine, and the kubelet does not start", "write it like unix:///run/containerd/containerd.sock", "imageServiceEndpoint")
+	gates, _ := t.k["featureGates"].(map[string]any)
+	restarts, _ := t.k["crashLoopBackOff"].(map[string]any)
+	t.clash(restarts["maxContainerRestartPeriod"] != nil && t.r.result.Version.Minor < 35 && gates["KubeletCrashLoopBackOffMax"] == nil, "needs the feature gate KubeletCrashLoopBackOffMax before 1.35",
+		"set it as well in featureGates", "crashLoopBackOff", "featureGates")
 	t.clash(t.k["systemCgroups"] != nil && t.k["cgroupRoot"] == nil, "needs cgroupRoot", "set cgroupRoot as well", "systemCgroups", "cgroupRoot")
 	t.clash(t.k["enableSystemLogQuery"] == true && t.k["enableSystemLogHandler"] == false, "needs enableSystemLogHandler", "remove one of the two", "enableSystemLogQuery", "enableSystemLogHandler")
 	logging, _ := t.k["logging"].(map[string]any)
 	t.clash(logging["format"] == "json" && logging["vmodule"] != nil, "has vmodule, which is for the format text", "remove one of the two", "logging")
-	images, policy := "preloadedImagesVerificationAllowlist", "imagePullCredentialsVerificationPolicy"
-	t.clash(t.k[images] != nil && t.k[policy] != "NeverVerifyAllowlistedImages", "needs "+policy+": NeverVerifyAllowlistedImages", "set it as well", images, policy)
+	list, policy := "preloadedImagesVerificationAllowlist", "imagePullCredentialsVerificationPolicy"
+	t.clash(t.k[list] != nil && t.k[policy] != "NeverVerifyAllowlistedImages", "needs "+policy+": NeverVerifyAllowlistedImages", "set it as well", list, policy)
 	for _, period := range []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods"} {
 		t.clash(t.k["shutdownGracePeriodByPodPriority"] != nil && t.length(period, 0) > 0, "excludes "+period, "remove one of the two", "shutdownGracePeriodByPodPriority", period)
 	}

@@ -65,6 +65,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		socket, hint = windowsPipe, "write it like npipe:////./pipe/containerd-containerd"
 	}
 	r.matches(at+".criSocket", n.CRISocket, socket, "is not the address of a container runtime", hint)
+	r.refuse(strings.HasSuffix(n.CRISocket, "/docker.sock"), at+".criSocket", "is of Docker, which has no interface for the kubelet", "use that of containerd, or unix:///run/cri-dockerd.sock")
 	r.refuse(strings.HasSuffix(n.CRISocket, "/dockershim.sock"), at+".criSocket", "is of dockershim, which no supported version has", "use that of containerd, or unix:///run/cri-dockerd.sock")
 	r.refuse(n.Swap != "" && r.result.Windows, at+".swap", "Windows has no such setting", "remove it")
 }

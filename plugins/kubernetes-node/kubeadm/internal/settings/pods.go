@@ -37,6 +37,9 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 		}
 		names[name] = true
 		r.containerOfPod(at, name, container, volumeNames)
+		if spec["hostNetwork"] == true {
+			r.portsOfMachine(at, name, container)
+		}
 	}
 	policy, _ := spec["restartPolicy"].(string)
 	r.refuse(policy != "" && !slices.Contains([]string{"Always", "OnFailure", "Never"}, policy), at, "has a restartPolicy that the kubelet does not take", "use Always, OnFailure or Never")
@@ -127,6 +130,18 @@ func (r *resolver) containerOfPod(at document.Path, name string, container map[s
 	}
 	policy, _ := container["imagePullPolicy"].(string)
 	r.refuse(policy != "" && !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, policy), at, "has an imagePullPolicy"+of, "use Always, IfNotPresent or Never")
+}
+
+// portsOfMachine checks the ports of a container in the network of the machine. Source: validateHostNetwork in pkg/apis/core/validation.
+func (r *resolver) portsOfMachine(at document.Path, name string, container map[string]any) {
+	for _, port := range listOf(container["ports"]) {
+		number := fmt.Sprint(port["containerPort"])
+		r.refuse(port["hostPort"] != nil && fmt.Sprint(port["hostPort"]) != number, at, "has a hostPort of the container "+name+
+			" other than its containerPort, which the kubelet does not take of a pod with hostNetwork", "make both the port on which the program listens")
+		if r.spec.Role != Worker && port["hostIP"] == nil && number == fmt.Sprint(Settings{Spec: r.spec}.Port()) {
+			r.warn(at, "has the port of the API server of this machine in the container "+name+": one of the two does not start, unless each listens on an address of its own")
+		}
+	}
 }
 
 // listOf returns the mappings of a list.

@@ -62,6 +62,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	r.gates()
 	r.commandLines()
 	r.files()
+	r.configFiles()
 	r.staticPods()
 	r.result.Spec = r.spec
 	if len(r.violations) > 0 {

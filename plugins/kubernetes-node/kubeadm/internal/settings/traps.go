@@ -91,6 +91,17 @@ func (r *resolver) proxyTraps(at document.Path) {
 	if file, _ := client["kubeconfig"].(string); file != "" && file != kubeconfig {
 		r.warn(at+".config.clientConnection.kubeconfig", "is not the file that kubeadm mounts into kube-proxy: remove it, or write "+kubeconfig)
 	}
+	health, _ := k["healthzBindAddress"].(string)
+	metrics, _ := k["metricsBindAddress"].(string)
+	healthHost, healthPort, _ := net.SplitHostPort(cmp.Or(health, "0.0.0.0:10256"))
+	metricsHost, metricsPort, _ := net.SplitHostPort(cmp.Or(metrics, "127.0.0.1:10249"))
+	all := func(host string) bool { ip := net.ParseIP(host); return ip != nil && ip.IsUnspecified() }
+	if healthPort == metricsPort && (healthHost == metricsHost || all(healthHost) || all(metricsHost)) {
+		r.warn(at+".config.metricsBindAddress", "has the port of healthzBindAddress, by default 10256, and one of the two does not answer: use another port, such as 10249")
+	}
+	if k["hostnameOverride"] != nil {
+		r.warn(at+".config.hostnameOverride", "has no effect, because kubeadm starts kube-proxy with the name of each node: remove it")
+	}
 	if k["portRange"] != nil {
 		r.warn(at+".config.portRange", "has no effect, because kube-proxy has no mode that uses it any more: remove it")
 	}
@@ -176,7 +187,7 @@ func (r *resolver) addressesOfNode() int {
 }
 
 // namesFile matches arguments whose value is a file that the component reads when it starts.
-var namesFile = regexp.MustCompile(`-file$|-cafile$|-config$|^config$|^kubeconfig$`)
+var namesFile = regexp.MustCompile(`-file$|-cafile$|-config$|^config$|^kubeconfig$|^kubelet-certificate-authority$|^kubelet-client-(certificate|key)$`)
 
 // componentTraps looks at the arguments of a component at a path of the spec, which runs in a container of kubeadm's.
 func (r *resolver) componentTraps(at document.Path, name string, want *v1alpha1.ControlPlaneComponent) {
@@ -237,6 +248,9 @@ func within(file, directory string) bool {
 
 // etcdTraps looks at the arguments of the etcd of a control plane, which the API server and kubeadm reach on the loopback address.
 func (r *resolver) etcdTraps(at document.Path, args []v1alpha1.Argument) {
+	if i := lastArgument(args, "listen-peer-urls"); i >= 0 && strings.Contains(args[i].Value, "http://") {
+		r.warn(at.Index(i)+".value", "has an address without TLS, at which the members of other control planes, which use https, do not reach this one: use https")
+	}
 	i := lastArgument(args, "listen-client-urls")
 	if i < 0 || r.argumentOfServer("etcd-servers") != "" {
 		return

@@ -14,6 +14,7 @@ func TestTraps(t *testing.T) {
 	t.Parallel()
 	const kubelet, server = initSpec + "kubelet: {", initSpec + "apiServer: {"
 	const manager = initSpec + "controllerManager: {args: [{name: "
+	const pod = initSpec + "staticPods: [{name: p, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"
 	const patch = initSpec + "patches: [{target: kube-apiserver, patch: '{spec: {"
 	audit := func(volume string) string {
 		return server + "args: [{name: audit-log-path, value: /var/log/audit/a.log}, {name: audit-policy-file, value: /etc/kubernetes/pki/policy.yaml}], volumes: [" + volume + "]}"
@@ -103,6 +104,30 @@ func TestTraps(t *testing.T) {
 		server + "args: [{name: etcd-servers, value: 'https://127.0.0.1:2379'}]}":                                                                                                          "",
 		server + "args: [{name: service-node-port-range, value: '30000 - 32767'}]}":                                                                                                        "error spec.apiServer.args[0].value: is not a range of ports",
 		server + "args: [{name: service-node-port-range, value: ' 30000-32767'}]}":                                                                                                         "",
+		initSpec + "kubelet: {config: {cpuManagerPolicyOptions: {full-pcpus-only: 'true'}, cpuManagerPolicy: none}}":                                                                       "error spec.kubelet.config.cpuManagerPolicyOptions: needs cpuManagerPolicy",
+		workerSpec + "kubelet: {config: {cpuManagerPolicyOptions: {full-pcpus-only: 'true'}}}":                                                                                             "warning spec.kubelet.config.cpuManagerPolicyOptions: needs cpuManagerPolicy",
+		workerSpec + "kubelet: {config: {cpuManagerPolicyOptions: {full-pcpus-only: 'true'}, cpuManagerPolicy: static, reservedSystemCPUs: '0'}}":                                          "",
+		initSpec + "kubelet: {config: {healthzPort: 10250}}":                                                                                                                               "error spec.kubelet.config.healthzPort: is the port of port",
+		initSpec + "kubelet: {config: {readOnlyPort: 10248}}":                                                                                                                              "error spec.kubelet.config.readOnlyPort: is the port of healthzPort",
+		initSpec + "kubelet: {config: {readOnlyPort: 0, healthzPort: 0}}":                                                                                                                  "",
+		workerSpec + "kubelet: {config: {imageServiceEndpoint: 'tcp://127.0.0.1:3735'}}":                                                                                                   "error spec.kubelet.config.imageServiceEndpoint: is no socket",
+		workerSpec + "kubelet: {config: {imageServiceEndpoint: 'unix:///run/a.sock'}}":                                                                                                     "",
+		initSpec + "kubeProxy: {config: {metricsBindAddress: '0.0.0.0:10256'}}":                                                                                                            "warning spec.kubeProxy.config.metricsBindAddress: has the port of healthzBindAddress",
+		initSpec + "kubeProxy: {config: {metricsBindAddress: '127.0.0.1:10256', healthzBindAddress: '192.0.2.1:10256'}}":                                                                   "",
+		initSpec + "kubeProxy: {config: {metricsBindAddress: '0.0.0.0:10249'}}":                                                                                                            "",
+		initSpec + "kubeProxy: {config: {hostnameOverride: a}}":                                                                                                                            "warning spec.kubeProxy.config.hostnameOverride: has no effect",
+		server + "args: [{name: requestheader-allowed-names, value: aggregator}]}":                                                                                                         "warning spec.apiServer.args[0].value: has not front-proxy-client",
+		server + "args: [{name: requestheader-allowed-names, value: 'aggregator,front-proxy-client'}]}":                                                                                    "",
+		server + "args: [{name: kubelet-certificate-authority, value: /var/lib/kubelet/pki/ca.crt}]}":                                                                                      "error spec.apiServer.args[0].value: is a file that the container does not have",
+		server + "args: [{name: kubelet-certificate-authority, value: /etc/kubernetes/pki/ca.crt}]}":                                                                                       "",
+		initSpec + "etcd: {local: {args: [{name: listen-peer-urls, value: 'http://192.0.2.1:2380'}]}}":                                                                                     "warning spec.etcd.local.args[0].value: has an address without TLS",
+		initSpec + "etcd: {external: {endpoints: ['http://192.0.2.1']}}":                                                                                                                   "error spec.etcd.external.endpoints[0]: has no port",
+		workerSpec + "node: {criSocket: 'unix:///var/run/docker.sock'}":                                                                                                                    "error spec.node.criSocket: is of Docker",
+		workerSpec + "node: {criSocket: 'unix:///var/run/cri-dockerd.sock'}":                                                                                                               "",
+		pod + "hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 8080, hostPort: 80}]}]}}'}]":                                                                    "error spec.staticPods[0].manifest: has a hostPort of the container c",
+		pod + "hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 6443}]}]}}'}]":                                                                                  "warning spec.staticPods[0].manifest: has the port of the API server",
+		pod + "hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 80, hostPort: 80}]}]}}'}]":                                                                      "",
+		pod + "containers: [{name: c, image: i, ports: [{containerPort: 8080, hostPort: 80}]}]}}'}]":                                                                                       "",
 		server + "volumes: [{name: k8s-certs, hostPath: /a}]}":                                                                                                                             "error spec.apiServer.volumes[0].name: is the name of the volume that kubeadm makes of /etc/kubernetes/pki",
 		initSpec + "scheduler: {volumes: [{name: kubeconfig, hostPath: /a}]}":                                                                                                              "error spec.scheduler.volumes[0].name: is the name of the volume that kubeadm makes of /etc/kubernetes/scheduler.conf",
 		manager + "controllers, value: 'bootstrapsigner,tokencleaner'}]}":                                                                                                                  "warning spec.controllerManager.args[0].value: runs no other controller",
