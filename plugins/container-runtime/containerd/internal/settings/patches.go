@@ -90,11 +90,27 @@ func (r *resolver) patch(at document.Path, text string) (patch, bool) {
 		switch message, hint, certain := patchFault(v.Path, v.Value); {
 		case certain:
 			ok = !r.refuse(true, at, fmt.Sprintf("sets %s, which %s", Dotted(v.Path), message), hint) && ok
+		case len(v.Path) == 1 && v.Path[0] == "disabled_plugins" && servesKubelet(v.Value):
+			r.warn(at, "sets disabled_plugins to a list with the plugin by which the kubelet starts containers: remove it from the list")
+		case len(v.Path) == 3 && v.Path[0] == "proxy_plugins" && v.Path[2] == "type" && !isProxyType(v.Value):
+			r.warn(at, fmt.Sprintf("sets %s, of which containerd makes no plugin: use snapshot, content, sandbox or diff", Dotted(v.Path)))
 		case message != "":
 			r.warn(at, fmt.Sprintf("sets %s, %s: %s", Dotted(v.Path), message, hint))
 		}
 	}
 	return p, ok
+}
+
+// servesKubelet reports whether a list of plugins has one of the Container Runtime Interface.
+func servesKubelet(list any) bool {
+	items, _ := list.([]any)
+	return slices.ContainsFunc(items, func(item any) bool { return slices.Contains([]any{CRIPlugin, RuntimePlugin, ImagesPlugin}, item) })
+}
+
+// isProxyType reports whether containerd makes a plugin of a proxy plugin of a type, which has a short name and that of the plugin.
+func isProxyType(value any) bool {
+	text, _ := value.(string)
+	return strings.Contains(text, ".") || slices.Contains([]string{"snapshot", "content", "sandbox", "diff"}, text)
 }
 
 // flatten divides tables into values. An array is one value.

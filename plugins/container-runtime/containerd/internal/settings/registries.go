@@ -14,12 +14,13 @@ import (
 	"github.com/machineadm/machineadm/plugins/internal/form"
 )
 
-// hub is the host of images whose reference names none, hubServer serves them, hubIndex is another name of hub, and hubSite is its web site. They
+// hub is the host of images whose reference names none, hubServer serves them, hubIndex is another name of hub, hubSite and hubHome are its web sites. They
 // are no constants, so that no page generated from this source names a real registry.
 func hub() string       { return strings.Join([]string{"docker", "io"}, ".") }
 func hubServer() string { return "registry-1." + hub() }
 func hubIndex() string  { return "index." + hub() }
-func hubSite() string   { return strings.Join([]string{"hub", "docker", "com"}, ".") }
+func hubSite() string   { return "hub." + hubHome() }
+func hubHome() string   { return strings.Join([]string{"docker", "com"}, ".") }
 
 func (r *resolver) registries(field document.Path) []Registry {
 	var all []Registry
@@ -67,7 +68,7 @@ func (r *resolver) registryHost(at document.Path, host string) bool {
 		return !r.refuse(true, at, "is never the host of an image: that has a dot or a port, or is localhost", hint)
 	case host == hubIndex():
 		return !r.refuse(true, at, "is never the host of an image: what is named so is an image of "+hub(), "write "+hub())
-	case host == hubSite():
+	case host == hubSite() || host == hubHome():
 		return !r.refuse(true, at, "is a web site and never the host of an image", "write "+hub())
 	case host == hubServer():
 		r.warn(at, "images of Docker Hub are named by "+hub()+", so that this is for images alone whose reference says "+hubServer())
@@ -142,7 +143,7 @@ func (r *resolver) registryURL(field document.Path, text string) string {
 		"remove them from the URL: credentials are given as auth of the registry of that host") {
 		return ""
 	}
-	if r.refuse(slices.Contains([]string{hub(), hubIndex(), hubSite()}, strings.ToLower(u.Host)), field, "is the name of Docker Hub, not the host that serves its images", "write https://"+hubServer()) {
+	if r.refuse(slices.Contains([]string{hub(), hubIndex(), hubSite(), hubHome()}, strings.ToLower(u.Host)), field, "is the name of Docker Hub, not the host that serves its images", "write https://"+hubServer()) {
 		return ""
 	}
 	return strings.TrimSuffix(u.String(), "/")

@@ -40,7 +40,7 @@ func Resolve(doc v1alpha1.ContainerRuntime, os string) (Desired, []sdk.Violation
 func (r *resolver) file(at document.Path, name string) {
 	switch {
 	case strings.Contains(name, "*"):
-	case strings.ContainsAny(name, "?["):
+	case strings.ContainsAny(name, "?[{"):
 		r.warn(at, "has no *, so that containerd takes it for the name of one file: use * in place of the other signs")
 	case strings.HasSuffix(name, ".d"):
 		r.warn(at, "has the name of a directory, with which containerd does not start: write it like "+r.at.Join("DIRECTORY", "*.toml"))

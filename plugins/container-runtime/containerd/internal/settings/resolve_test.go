@@ -252,6 +252,7 @@ func TestTraps(t *testing.T) {
 	mirror := func(text string) string {
 		return `{"registries":{"a.test":{"mirrors":[{"url":"https://m.test` + text + `}]}}}`
 	}
+	patch := func(text string) string { return `{"runtimes":{"runc":{"baseSpec":{"patch":` + text + `}}}}` }
 	for spec, want := range map[string]string{
 		mirror(`/v2/proxy"`):                                  `spec.registries["a.test"].mirrors[0].url: has /v2 within its path`,
 		mirror(`/v2/proxy","overridePath":true`):              "",
@@ -266,14 +267,23 @@ func TestTraps(t *testing.T) {
 		`{"registries":{"a.test":{"overridePath":true}}}`:     `spec.registries["a.test"].overridePath: has no /v2`,
 		`{"registries":{"a.test":{"capabilities":["push"]}}}`: `spec.registries["a.test"].capabilities: has no pull`,
 		`{"registries":{"a.test":{"capabilities":["pull"]}}}`: `spec.registries["a.test"].capabilities: has no resolve`,
-		`{"registries":{"a.test":{"capabilities":["pull"],"mirrors":[{"url":"https://m.test"}]}}}`:              "",
-		`{"registries":{"_default":{"capabilities":["pull","resolve"]}}}`:                                       "",
-		`{"registries":{"localhost:5000":{"capabilities":["pull","resolve"]}}}`:                                 `spec.registries["localhost:5000"]: is asked by https`,
-		`{"registries":{"127.0.0.1:5000":{"dialTimeout":"1s"}}}`:                                                `spec.registries["127.0.0.1:5000"]: is asked by https`,
-		`{"registries":{"localhost:5000":{"server":"http://localhost:5000"}}}`:                                  "",
-		`{"registries":{"localhost:5000":{"mirrors":[{"url":"http://localhost:5000"}]}}}`:                       "",
-		`{"registries":{"a.test:5000":{"skipVerify":true}}}`:                                                    `spec.registries["a.test:5000"].skipVerify`,
-		`{"registries":{"a.test":{"auth":{"username":"robot:token","password":{"value":"x"}}}}}`:                `spec.registries["a.test"].auth.username: has a colon`,
+		`{"registries":{"a.test":{"capabilities":["pull"],"mirrors":[{"url":"https://m.test"}]}}}`: "",
+		`{"registries":{"_default":{"capabilities":["pull","resolve"]}}}`:                          "",
+		`{"registries":{"localhost:5000":{"capabilities":["pull","resolve"]}}}`:                    `spec.registries["localhost:5000"]: is asked by https`,
+		`{"registries":{"127.0.0.1:5000":{"dialTimeout":"1s"}}}`:                                   `spec.registries["127.0.0.1:5000"]: is asked by https`,
+		`{"registries":{"localhost:5000":{"server":"http://localhost:5000"}}}`:                     "",
+		`{"registries":{"localhost:5000":{"mirrors":[{"url":"http://localhost:5000"}]}}}`:          "",
+		`{"registries":{"a.test:5000":{"skipVerify":true}}}`:                                       `spec.registries["a.test:5000"].skipVerify`,
+		`{"registries":{"a.test":{"auth":{"username":"robot:token","password":{"value":"x"}}}}}`:   `spec.registries["a.test"].auth.username: has a colon`,
+		patch(`{"process":{"oomScoreAdjust":100}}`):                                                `spec.runtimes.runc.baseSpec.patch.process.oomScoreAdjust: is no field of a specification here, and containerd ignores it`,
+		patch(`{"resources":{"pids":{"limit":100}}}`):                                              `spec.runtimes.runc.baseSpec.patch.resources: is no field of a specification here`,
+		patch(`{"process":{"oomScoreAdj":100,"env":["A=b"],"capabilities":{"bounding":["CAP_KILL"]}},"linux":{"sysctl":{"net.core.somaxconn":"1024"},"resources":null}}`): "",
+		patch(`{"annotations":{"a":"b"},"mounts":[{"destination":"/a","options":["ro"]}],"hooks":{"prestart":[{"path":"/a","timeout":5}]}}`):                              "",
+		patch(`{"linux":{"devices":[{"path":"/dev/fuse","type":"c","major":10,"minor":229,"fileMode":438}],"unknown":null},"vm":{"a":[1]}}`):                              "",
+		`{"cni":{"confDir":"/etc/cni/net.d/10-a.conflist"}}`:                                                    "spec.cni.confDir: has the name of a file",
+		`{"cdi":{"specDirs":["/etc/cdi/nvidia.yaml"]}}`:                                                         "spec.cdi.specDirs[0]: has the name of a file",
+		`{"cni":{"confDir":"/etc/cni/net.d"}}`:                                                                  "",
+		`{"imports":["/etc/containerd/{a,b}.toml"]}`:                                                            "spec.imports[0]: has no *",
 		`{"imports":["/etc/containerd/conf.d"]}`:                                                                "spec.imports[0]: has the name of a directory",
 		`{"imports":["/etc/containerd/conf.d/?.toml"]}`:                                                         "spec.imports[0]: has no *",
 		`{"imports":["/etc/containerd/conf.d/*.toml","/etc/a.toml"]}`:                                           "",
@@ -317,6 +327,14 @@ func TestResolveRefusesHostsOfMirrors(t *testing.T) {
 	refuses(t, "linux", []refusal{
 		{"a host of a mirror", `{"registries":{"r.test":{"mirrors":[{"url":"https://mirror"}]},"mirror":{"skipVerify":true}}}`, []string{`spec.registries.mirror: auth is all`}},
 		{"no host at all", `{"registries":{"mirror":{"auth":{"username":"u","password":{"value":"p"}}}}}`, []string{`spec.registries.mirror: never the host`}},
+		{"another web site", `{"registries":{"` + hubHome() + `":{"skipVerify":true}}}`, []string{`spec.registries["` + hubHome() + `"]: is a web site`}},
+		{"types of a patch", `{"runtimes":{"runc":{"baseSpec":{"patch":{"mounts":{"destination":"/a"},"process":{"capabilities":["CAP_KILL"],"env":{"A":"b"},"user":{"uid":-1},"oomScoreAdj":1.5},` +
+			`"linux":{"sysctl":{"net.core.somaxconn":1024},"devices":[{"path":1}]}}}}}}`, []string{
+			`spec.runtimes.runc.baseSpec.patch.linux.devices[0].path: another type`, `spec.runtimes.runc.baseSpec.patch.linux.sysctl["net.core.somaxconn"]: another type`,
+			`spec.runtimes.runc.baseSpec.patch.mounts: another type`, `spec.runtimes.runc.baseSpec.patch.process.capabilities: another type`,
+			`spec.runtimes.runc.baseSpec.patch.process.env: another type`, `spec.runtimes.runc.baseSpec.patch.process.oomScoreAdj: another type`,
+			`spec.runtimes.runc.baseSpec.patch.process.user.uid: another type`,
+		}},
 		{"a patch", `{"runtimes":{"runc":{"baseSpec":{"patch":{"ociVersion":"2","process":{"rlimits":[]}}}}}}`, []string{`spec.runtimes.runc.baseSpec.patch.ociVersion: belongs`, `spec.runtimes.runc.baseSpec.patch.process.rlimits: is what baseSpec.rlimits`}},
 	})
 }

@@ -2,7 +2,9 @@ package settings
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -69,6 +71,9 @@ func (r *resolver) path(field document.Path, check func(string, bool) error, val
 func (r *resolver) directory(field document.Path, value string) {
 	if value != "" {
 		r.path(field, checkPath, value, "an absolute path", "/var/lib/example", `C:\ProgramData\example`)
+		if name := strings.ToLower(path.Ext(value)); slices.Contains([]string{".toml", ".conf", ".conflist", ".json", ".yaml", ".yml"}, name) {
+			r.warn(field, "has the name of a file, and containerd looks for the files of a directory here: write the directory alone")
+		}
 	}
 }
 

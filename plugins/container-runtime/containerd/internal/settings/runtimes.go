@@ -189,11 +189,10 @@ func (r *resolver) specPatch(at document.Path, raw json.RawMessage) map[string]a
 	}
 	_, version := patch["ociVersion"]
 	r.refuse(version, at+".patch.ociVersion", "belongs to the runtime's own specification", "remove it")
-	process, given := patch["process"]
-	table, ok := process.(map[string]any)
-	r.refuse(given && !ok, at+".patch.process", "must be a mapping", "")
+	table, _ := patch["process"].(map[string]any)
 	_, limits := table["rlimits"]
 	r.refuse(limits, at+".patch.process.rlimits", "is what baseSpec.rlimits is for", "move it to "+string(at)+".rlimits")
+	r.specFields(at+".patch", "", patch)
 	return patch
 }
 
