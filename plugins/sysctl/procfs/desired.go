@@ -78,6 +78,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.ignoreMissing()
 	r.values()
 	r.exclusive()
+	r.ascending()
 	r.routerAdvertisements()
 	r.reversePath()
 	r.localPorts()
@@ -181,18 +182,6 @@ func (r *resolver) values() {
 			r.refuse(document.Path(p.field), message, hint)
 		} else if odd := oddity(p.key, p.value); odd != "" && p.explicit && !p.optional && !refused {
 			r.warn(p.field, odd)
-		}
-	}
-}
-
-// exclusive refuses parameters of which the kernel sets one to 0 when the other one is written. Sources: mm/page-writeback.c, mm/util.c.
-func (r *resolver) exclusive() {
-	for first, second := range map[sysctld.Key]sysctld.Key{
-		"vm/dirty_ratio": "vm/dirty_bytes", "vm/dirty_background_ratio": "vm/dirty_background_bytes", "vm/overcommit_ratio": "vm/overcommit_kbytes",
-	} {
-		a, b := r.byKey[first], r.byKey[second]
-		if strings.Trim(a.value, "0") != "" && strings.Trim(b.value, "0") != "" {
-			r.refuse(document.Path(b.field), "sets "+a.field+" to 0 in the kernel, which has one of the two", "remove one of the two")
 		}
 	}
 }

@@ -91,6 +91,9 @@ func planLive(kernel machine.Kernel, d desired, result *sdk.Plan) error {
 	if err != nil {
 		return err
 	}
+	if err := warnOfNames(kernel, d, readings, result); err != nil {
+		return err
+	}
 	var diff []string
 	for _, r := range readings {
 		switch {

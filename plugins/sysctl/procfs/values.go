@@ -143,7 +143,19 @@ func oddity(key sysctld.Key, value string) string {
 			return "is a minimum, a value in between and a maximum, which do not ascend here"
 		}
 	}
+	if odd := nameOddity(key, value); odd != "" {
+		return odd
+	}
+	if program, piped := strings.CutPrefix(value, "|"); piped && key == "kernel/core_pattern" && !strings.HasPrefix(strings.TrimSpace(program), "/") {
+		return "names a program without its directory, which the kernel looks for in / alone, so that no dump is kept: write it like |/usr/lib/systemd/systemd-coredump"
+	}
 	n, beside := numbersOf(key)
+	if name := path.Base(string(key)); n.count == 0 {
+		// People shorten and lengthen names: sched_autogroup is sched_autogroup_enabled, and ip_forwarding is ip_forward.
+		if i := slices.IndexFunc(beside, func(other string) bool { return strings.HasPrefix(other, name+"_en") || other+"ing" == name }); i >= 0 {
+			return "is none of the parameters that Linux has there, as far as they are known: did you mean " + beside[i] + "?"
+		}
+	}
 	if near := document.Nearest(path.Base(string(key)), beside); n.count == 0 && near != "" {
 		return "is none of the parameters that Linux has there, as far as they are known: did you mean " + near + "?"
 	}
