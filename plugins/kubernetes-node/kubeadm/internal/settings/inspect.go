@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,6 +55,9 @@ func objectValue(data []byte) any {
 	return nil
 }
 
+// otherContainer is a path in a container that is not the first one.
+var otherContainer = regexp.MustCompile(`^/spec/containers/[1-9][0-9]*/`)
+
 // operation is one of RFC 6902.
 type operation struct {
 	Op    string          `json:"op"`
@@ -63,11 +67,24 @@ type operation struct {
 
 // operations inspects a patch of operations. One that kubeadm cannot apply ends it.
 func (r *resolver) operations(at document.Path, all []operation, target string, i inspection) {
+	patches := 0
+	for _, p := range r.spec.Patches {
+		if p.Target == target {
+			patches++
+		}
+	}
+	alone := patches == 1 && (strings.HasPrefix(target, "kube-") || target == "etcd") // each component of kubeadm has one container
 	for n, o := range all {
 		which := fmt.Sprintf("the operation %d ", n+1)
 		if r.refuse(!slices.Contains([]string{"add", "remove", "replace", "move", "copy", "test"}, o.Op), at, which+"has no valid op", "use add, remove or replace") ||
 			r.refuse(o.Path == nil || *o.Path != "" && !strings.HasPrefix(*o.Path, "/"), at, which+"has no path that begins with /", "write it like /metadata/labels/a") ||
-			target != "kubeletconfiguration" || *o.Path == "" {
+			r.refuse(alone && otherContainer.MatchString(*o.Path), at, which+"names a container that the pod of "+target+" does not have", "write /spec/containers/0, which is the component") {
+			continue
+		}
+		if inside, ok := strings.CutPrefix(*o.Path, "/spec/containers"); ok && strings.Count(inside, "/") < 2 {
+			alone = false // it may add a container
+		}
+		if target != "kubeletconfiguration" || *o.Path == "" {
 			continue
 		}
 		s, path := schemaOf(i.kind).descend(*o.Path)

@@ -15,6 +15,7 @@ func TestTraps(t *testing.T) {
 	const kubelet, server = initSpec + "kubelet: {", initSpec + "apiServer: {"
 	const manager = initSpec + "controllerManager: {args: [{name: "
 	const pod = initSpec + "staticPods: [{name: p, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"
+	const operations = initSpec + "patches: [{target: kube-apiserver, type: json, patch: '["
 	const patch = initSpec + "patches: [{target: kube-apiserver, patch: '{spec: {"
 	audit := func(volume string) string {
 		return server + "args: [{name: audit-log-path, value: /var/log/audit/a.log}, {name: audit-policy-file, value: /etc/kubernetes/pki/policy.yaml}], volumes: [" + volume + "]}"
@@ -124,6 +125,9 @@ func TestTraps(t *testing.T) {
 		initSpec + "etcd: {external: {endpoints: ['http://192.0.2.1']}}":                                                                                                                   "error spec.etcd.external.endpoints[0]: has no port",
 		workerSpec + "node: {criSocket: 'unix:///var/run/docker.sock'}":                                                                                                                    "error spec.node.criSocket: is of Docker",
 		workerSpec + "node: {criSocket: 'unix:///var/run/cri-dockerd.sock'}":                                                                                                               "",
+		operations + "{op: add, path: /spec/containers/1/command/-, value: --v=4}]'}]":                                                                                                     "error spec.patches[0].patch: the operation 1 names a container",
+		operations + "{op: add, path: /spec/containers/-, value: {name: a, image: b}}, {op: add, path: /spec/containers/1/command, value: [a]}]'}]":                                        "",
+		operations + "{op: add, path: /spec/containers/0/command/-, value: --v=4}]'}]":                                                                                                     "",
 		pod + "hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 8080, hostPort: 80}]}]}}'}]":                                                                    "error spec.staticPods[0].manifest: has a hostPort of the container c",
 		pod + "hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 6443}]}]}}'}]":                                                                                  "warning spec.staticPods[0].manifest: has the port of the API server",
 		pod + "hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 80, hostPort: 80}]}]}}'}]":                                                                      "",
