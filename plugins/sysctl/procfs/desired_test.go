@@ -125,6 +125,11 @@ func TestValuesThatTheKernelRefuses(t *testing.T) {
 		`"net.ipv4.ipfrag_low_thresh":100000`:                                      "",
 		`"kernel.sched_rt_runtime_us":950000,"kernel.sched_rt_period_us":500000`:   "is more than kernel.sched_rt_period_us",
 		`"kernel.sched_rt_runtime_us":-1,"kernel.sched_rt_period_us":500000`:       "",
+		`"kernel.printk_devkmsg":"1"`:                                              "is not a value of this parameter",
+		`"kernel.printk_devkmsg":"off"`:                                            "",
+		`"kernel.seccomp.actions_logged":"kill_process allow"`:                     "has a name of no action",
+		`"kernel.seccomp.actions_logged":"kill_process trap"`:                      "",
+		`"dev.tty.ldisc_autoload":"no"`:                                            "is not a whole number",
 		`"fs.nr_open":10`:                                                          "is not a whole number of at least 64",
 		`"vm.overcommit_ratio":80,"vm.overcommit_kbytes":1000`:                     "sets spec.parameters[\"vm.overcommit_ratio\"] to 0",
 	} {

@@ -183,7 +183,12 @@ type textForm struct {
 func textForms() map[sysctld.Key]textForm {
 	name := textForm{regexp.MustCompile(`^[a-z0-9_-]*$`), "is not a name that a kernel has, and the kernel does not take it", "write it like bbr or fq_codel, in lower case"}
 	return map[sysctld.Key]textForm{
-		"kernel/core_pattern":             {regexp.MustCompile(`^(?s).{0,127}$`), "has more than 127 bytes, of which the kernel takes the first 127", "write a shorter path, or a program that decides where a dump goes"},
+		"kernel/core_pattern":   {regexp.MustCompile(`^(?s).{0,127}$`), "has more than 127 bytes, of which the kernel takes the first 127", "write a shorter path, or a program that decides where a dump goes"},
+		"kernel/printk_devkmsg": {regexp.MustCompile(`^(?:on|off|ratelimit)$`), "is not a value of this parameter, and the kernel does not take it", "use on, off or ratelimit"},
+		"kernel/seccomp/actions_logged": {
+			regexp.MustCompile(`^(?:(?:kill_process|kill_thread|trap|errno|user_notif|trace|log)(?:\s+|$))*$`), "has a name of no action that the kernel logs, and it does not take it",
+			"use kill_process, kill_thread, trap, errno, user_notif, trace and log, with blanks between",
+		},
 		"net/core/default_qdisc":          name,
 		"net/ipv4/tcp_congestion_control": name,
 		"net/ipv4/ip_local_reserved_ports": {
