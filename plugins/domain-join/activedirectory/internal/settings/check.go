@@ -65,6 +65,9 @@ func (c *checker) names() {
 	c.refuse(c.spec.ComputerName != "" && !isAccount(c.spec.ComputerName), "spec.computerName", "is not the name of a computer",
 		"use 1 to 15 letters, digits and hyphens: not digits alone, and no hyphen at either end")
 	c.refuse(c.spec.FQDN != "" && !isQualified(c.spec.FQDN), "spec.fqdn", "is not a DNS name with a domain", "write it like node-1.ad.example.com")
+	c.refuse(s.FQDN != "" && s.FQDN == s.Domain, "spec.fqdn", "is the name of the domain, which belongs to its controllers", "write it like node-1."+s.Domain)
+	c.refuse(isLocalhost(s.FQDN), "spec.fqdn", "is a name that every machine has, under which no other machine finds this one", "write it like node-1."+s.Domain)
+	c.refuse(isLocalhost(s.Computer), "spec.computerName", "is a name that every machine has, so that each join takes the account of another machine", "name this machine")
 	c.refuse(s.Unit != "" && !unknown && !isUnitOf(s.Unit, s.Domain), "spec.organizationalUnit",
 		"is not the distinguished name of a unit or container of the domain", "write it like OU=Nodes,"+suffixOf(s.Domain))
 }
@@ -107,7 +110,7 @@ func (c *checker) secrets() {
 	c.result.Credentials, c.result.OneTimePassword, c.result.OfflineJoinBlob = c.spec.Credentials, c.spec.OneTimePassword, c.spec.OfflineJoinBlob
 	if user := c.spec.Credentials; user != nil {
 		const at = document.Path("spec.credentials")
-		c.refuse(user.Username == "" || strings.ContainsAny(user.Username, `\@"/[]:;|=,+*?<>`) || form.HasControl(user.Username), at+".username",
+		c.refuse(user.Username == "" || strings.TrimSpace(user.Username) != user.Username || strings.ContainsAny(user.Username, `\@"/[]:;|=,+*?<>`) || form.HasControl(user.Username), at+".username",
 			"is not the name of an account without its domain", "write it like joiner: the domain is spec.domain")
 		c.password(at+".password", user.Password)
 	}

@@ -30,6 +30,12 @@ func isQualified(text string) bool { return isDNSName(text) && strings.Contains(
 
 func onlyDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
+// isLocalhost reports whether text is the name of the machine for itself. Source: RFC 6761, and hosts(5) of distributions.
+func isLocalhost(text string) bool {
+	label, domain, _ := strings.Cut(strings.ToLower(text), ".")
+	return label == "localhost" && (domain == "" || strings.HasPrefix(domain, "localdomain"))
+}
+
 // isAccount reports whether text is the name of a computer's account. Windows refuses one of digits alone.
 func isAccount(text string) bool { return account.MatchString(text) && !onlyDigits(text) }
 
