@@ -78,6 +78,21 @@ func (c *configuration) warnOfKeys(want settings.Settings) {
 	}
 }
 
+// warnOfPoints warns of a file of points that is not there, without which chronyd does not start. An earlier document can make it. Source: tempcomp.c.
+func (c *configuration) warnOfPoints(want settings.Settings) {
+	for _, l := range want.Lines {
+		words := l.Words()
+		if len(words) != 4 || words[0] != "tempcomp" {
+			continue
+		}
+		if _, err := c.m.FS.Stat(words[3]); errors.Is(err, fs.ErrNotExist) {
+			c.warnings = append(c.warnings, sdk.Warning{
+				Field: string(l.Field), Message: "names a file of points that is not there, without which chronyd does not start: make " + words[3] + " first, or give T0 and three coefficients",
+			})
+		}
+	}
+}
+
 // owner is the user that chronyd runs as.
 func (c *configuration) owner(want settings.Settings) (*sdk.Owner, error) {
 	users := []string{"_chrony", "chrony"}

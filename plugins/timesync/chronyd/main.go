@@ -64,6 +64,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if d.Files, err = c.desired(want); err != nil {
 		return sdk.Plan{}, err
 	}
+	c.warnOfPoints(want)
 	d.Check, d.Healthy, d.Status, d.MaxDistance = c.check, healthy(want, d.Files), statusOf(want), c.distance
 	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, c.warnings...)

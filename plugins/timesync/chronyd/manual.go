@@ -103,7 +103,7 @@ func arguments(m directives.Manual) {
 	m.TakeOptions("orphan", "activate distance stratum=1..15 waitsynced waitunsynced", "local")
 	m.TakeOptions("", "burst=-32..32 interval=-32..32 kod=-32..32 leak=-32..32", "ratelimit cmdratelimit ntsratelimit")
 	m.Take("NUMBER NUMBER leaponly?", "smoothtime")
-	m.Take("PATH NUMBER TEXT NUMBER? NUMBER? NUMBER?", "tempcomp")
+	m.Take("PATH NUMBER PATH / PATH NUMBER NUMBER NUMBER NUMBER NUMBER", "tempcomp")
 	m.Take("WHOLE ADDRESS 0..65535?", "broadcast")
 	m.Take("NUMBER TEXT? ...", "initstepslew")
 	m.Take("0..? TEXT", "ntstrustedcerts")

@@ -66,6 +66,21 @@ func TestPlanLive(t *testing.T) {
 	}
 }
 
+// TestPoints: a file of points that is not there has a warning, because an earlier document can make it.
+func TestPoints(t *testing.T) {
+	t.Parallel()
+	f := live(t)
+	doc := timesync(t, `{"providerConfig":{"directives":["tempcomp /sys/class/hwmon/hwmon0/temp1_input 30 /etc/chrony/points"]}}`)
+	p, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Len(t, p.Warnings, 1)
+	assert.Equal(t, "spec.providerConfig.directives[0]", p.Warnings[0].Field)
+	f.WriteFiles(t, map[string]string{"/etc/chrony/points": "20 1.0\n30 2.0\n"})
+	p, err = plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	assert.Empty(t, p.Warnings)
+}
+
 // TestSynchronization: the wait ends when the daemon reports success, and its failure shows what the daemon reports.
 func TestSynchronization(t *testing.T) {
 	t.Parallel()

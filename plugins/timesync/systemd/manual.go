@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,17 +29,47 @@ func manual() map[string]func(value string) bool {
 	}
 }
 
-// span parses a time span, of one number and a unit. Source: systemd.time(7).
-func span(text string) (time.Duration, error) {
-	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzµ ")
-	unit, known := map[string]string{
-		"": "s", "s": "s", "sec": "s", "second": "s", "seconds": "s", "ms": "ms", "msec": "ms", "us": "us", "usec": "us", "µs": "us",
-		"m": "m", "min": "m", "minute": "m", "minutes": "m", "h": "h", "hr": "h", "hour": "h", "hours": "h",
-	}[strings.TrimSpace(text[len(number):])]
-	if !known {
-		return 0, errors.New("is no time span of one unit")
+// spanUnits are the units of a time span in seconds. Source: systemd.time(7).
+func spanUnits() map[string]float64 {
+	units := map[string]float64{}
+	for seconds, names := range map[float64]string{
+		1e-9: "ns nsec", 1e-6: "us usec µs μs", 1e-3: "ms msec", 1: "s sec second seconds", 60: "m min minute minutes", 3600: "h hr hour hours", 86400: "d day days",
+		604800: "w week weeks", 2629800: "M month months", 31557600: "y year years",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			units[name] = seconds
+		}
 	}
-	return time.ParseDuration(strings.TrimSpace(number) + unit)
+	units[""] = 1
+	return units
+}
+
+// spanPart is one number and its unit.
+var spanPart = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµμ]*)\s*`)
+
+// span parses a time span, the sum of numbers with their units, such as 1min 30s.
+func span(text string) (time.Duration, error) {
+	const longest = 100 * 365 * 24 * time.Hour
+	if strings.TrimSpace(text) == "infinity" {
+		return longest, nil
+	}
+	total, units := 0.0, spanUnits()
+	for rest := text; ; {
+		part := spanPart.FindStringSubmatch(rest)
+		if part == nil {
+			return 0, errors.New("is no time span")
+		}
+		unit, known := units[part[2]]
+		number, err := strconv.ParseFloat(part[1], 64)
+		if !known || err != nil {
+			return 0, errors.New("is no time span")
+		}
+		total += number * unit
+		if rest = rest[len(part[0]):]; rest == "" {
+			break
+		}
+	}
+	return time.Duration(min(total*float64(time.Second), float64(longest))), nil
 }
 
 // withDefaults adds the default of each setting that files of others give a value which defeats the document.

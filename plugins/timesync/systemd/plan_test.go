@@ -111,6 +111,11 @@ func TestDefeats(t *testing.T) {
 		{"/usr/lib/systemd/timesyncd.conf", "RootDistanceMaxSec=4.5s", `{"servers":[{"address":"a"}],"keepDistributionSources":true}`, "5"},
 		{main, "RootDistanceMaxSec=30", server, ""},
 		{site, "RootDistanceMaxSec=1min", server, ""},
+		{site, "RootDistanceMaxSec=1min 500ms", server, ""},
+		{main, "RootDistanceMaxSec=1s500ms", server, "5"},
+		{main, "RootDistanceMaxSec=2 s 1 ms", server, "5"},
+		{site, "RootDistanceMaxSec=infinity", server, ""},
+		{site, "RootDistanceMaxSec=1day", server, ""},
 		{site, "RootDistanceMaxSec=x", server, ""}, // timesyncd ignores it
 		{main, "RootDistanceMaxSec=1", `{"fallback":["a"]}`, ""},
 		{main, "ConnectionRetrySec=90\nSaveIntervalSec=1\nPollIntervalMinSec=4096", server, ""},

@@ -36,6 +36,8 @@ type Directive struct {
 	// Form are the arguments, a word each: see fits for the forms. One with ? behind it can be absent, and ... means more of the last one.
 	// It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
 	Form []string
+	// Otherwise are the arguments of a directive that has two forms.
+	Otherwise []string
 	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,
 	// where no form is any text.
 	Flags, Options []string
@@ -115,11 +117,15 @@ func (d Directive) takes(words []string) bool {
 	if i := slices.IndexFunc(given, func(word string) bool { return d.Comments && strings.HasPrefix(word, "#") }); i >= 0 {
 		given = given[:i]
 	}
-	for i, form := range d.Form {
+	return d.takesForm(d.Form, given) || d.Otherwise != nil && d.takesForm(d.Otherwise, given)
+}
+
+func (d Directive) takesForm(all, given []string) bool {
+	for i, form := range all {
 		form, optional := strings.CutSuffix(form, "?")
 		switch {
 		case form == "...":
-			for last := strings.TrimSuffix(d.Form[i-1], "?"); len(given) > 0 && fits(last, given[0]); {
+			for last := strings.TrimSuffix(all[i-1], "?"); len(given) > 0 && fits(last, given[0]); {
 				given = given[1:]
 			}
 		case len(given) > 0 && fits(form, given[0]) && (form != "TEXT" || !slices.Contains(d.Flags, given[0])):
@@ -128,7 +134,7 @@ func (d Directive) takes(words []string) bool {
 			return false
 		}
 	}
-	return d.Form == nil || len(given) == 0 && !d.Some || len(given) > 0 && d.Flags != nil && d.takesOptions(given)
+	return all == nil || len(given) == 0 && !d.Some || len(given) > 0 && d.Flags != nil && d.takesOptions(given)
 }
 
 // takesOptions reports whether words are flags and options of the directive.

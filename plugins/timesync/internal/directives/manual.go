@@ -17,11 +17,15 @@ func (m Manual) Set(d Directive, names string) {
 	}
 }
 
-// Take says of directives which arguments they take, in the words of Directive.Form.
+// Take says of directives which arguments they take, in the words of Directive.Form. Behind / is another form.
 func (m Manual) Take(form, names string) {
 	for name := range strings.FieldsSeq(names) {
 		d := m[name]
-		d.Form = append([]string{}, strings.Fields(form)...)
+		one, other, _ := strings.Cut(form, " / ")
+		d.Form, d.Otherwise = append([]string{}, strings.Fields(one)...), strings.Fields(other)
+		if other == "" {
+			d.Otherwise = nil
+		}
 		m[name] = d
 	}
 }
