@@ -53,6 +53,9 @@ func validate(l sdk.Location) []sdk.Violation {
 	if u != nil && u.Scheme == "http" && (c.CA != "" || len(c.Pins) > 0) {
 		all.Add(at, "has ca or pins, which plain http does not use", "use https, or remove them")
 	}
+	if u != nil && u.RawQuery == "" && (strings.Contains(u.Path, "/-/blob/") || u.Hostname() == "github.com" && strings.Contains(u.Path, "/blob/")) {
+		all.Add(document.Path(l.Field), "is the page that shows the file, and not the file", "write the address behind the button Raw of that page")
+	}
 	if u != nil && (u.RawQuery != "" || u.ForceQuery) && (l.Access != "" || !own.IsZero()) {
 		all.Add(document.Path(l.Field), "has a query", "remove it; one that grants access is in providerConfig")
 	}

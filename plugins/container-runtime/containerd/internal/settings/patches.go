@@ -94,8 +94,19 @@ func (r *resolver) patch(at document.Path, text string) (patch, bool) {
 			r.warn(at, "sets disabled_plugins to a list with the plugin by which the kubelet starts containers: remove it from the list")
 		case len(v.Path) == 3 && v.Path[0] == "proxy_plugins" && v.Path[2] == "type" && !isProxyType(v.Value):
 			r.warn(at, fmt.Sprintf("sets %s, of which containerd makes no plugin: use snapshot, content, sandbox or diff", Dotted(v.Path)))
+		case v.Path[len(v.Path)-1] == "ip_pref" && !slices.Contains([]any{"", "ipv4", "ipv6", "cni"}, v.Value):
+			r.warn(at, fmt.Sprintf("sets %s, for which containerd takes ipv4: use ipv4, ipv6 or cni", Dotted(v.Path)))
 		case message != "":
 			r.warn(at, fmt.Sprintf("sets %s, %s: %s", Dotted(v.Path), message, hint))
+		}
+	}
+	for _, v := range p.values {
+		if len(v.Path) != 3 || v.Path[0] != "proxy_plugins" || v.Path[2] != "type" {
+			continue
+		}
+		address := []string{v.Path[0], v.Path[1], "address"}
+		if !slices.ContainsFunc(p.values, func(other Setting) bool { return slices.Equal(other.Path, address) }) {
+			r.warn(at, fmt.Sprintf("sets %s without its address, at which containerd asks the plugin: set it as well", Dotted(v.Path)))
 		}
 	}
 	return p, ok
