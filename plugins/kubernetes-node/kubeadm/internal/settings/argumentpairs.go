@@ -153,6 +153,10 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 	if names, namesAt := value("requestheader-allowed-names"); names != "" && !slices.Contains(strings.Split(names, ","), "front-proxy-client") {
 		r.warn(namesAt, "has not front-proxy-client, the name of kubeadm's certificate, so that no extension of the API, such as metrics, takes requests: add it, or remove the argument")
 	}
+	on, _ := value("enable-admission-plugins")
+	off, offAt := value("disable-admission-plugins")
+	both := slices.ContainsFunc(strings.Split(off, ","), func(name string) bool { return name != "" && slices.Contains(strings.Split(on, ","), name) })
+	r.refuse(both, offAt, "has a plugin that enable-admission-plugins has as well, and the API server does not start", "remove one of the two")
 	apis, apisAt := value("runtime-config")
 	r.refuse(apis == "api/all=false", apisAt, "leaves no interface, and the API server does not start", "name those that it keeps as well, such as api/ga=true")
 	if servers, serversAt := value("etcd-servers"); serversAt != "" && (r.spec.Etcd == nil || r.spec.Etcd.External == nil) {

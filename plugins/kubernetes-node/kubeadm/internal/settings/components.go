@@ -55,6 +55,7 @@ func (r *resolver) components() {
 			if v.MountPath != "" {
 				r.path(field+".mountPath", v.MountPath)
 			}
+			r.refuse(strings.Contains(cmp.Or(v.MountPath, v.HostPath), ":"), field, "is mounted at a path with a colon, which the kubelet does not take", "set a mountPath without one")
 			r.mount(field, v, mounts, r.mountsOf(c.Name))
 		}
 		r.componentTraps(at, c.Name, c.Want)

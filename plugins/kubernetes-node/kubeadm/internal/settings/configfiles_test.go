@@ -27,6 +27,9 @@ func TestConfigFiles(t *testing.T) {
 		return component("apiServer", "admission-control-config-file", "{apiVersion: "+apis+"v1, kind: AdmissionConfiguration, plugins: [{name: PodSecurity, "+
 			"configuration: {apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: "+level+"}}}]}")
 	}
+	file := func(what, content string) string {
+		return component("apiServer", what+"-config", "{apiVersion: "+apis+content+"}")
+	}
 	scheduler := func(version, rest string) string {
 		return component("scheduler", "config", "{apiVersion: kubescheduler.config.k8s.io/"+version+", kind: KubeSchedulerConfiguration"+rest+"}")
 	}
@@ -53,11 +56,28 @@ func TestConfigFiles(t *testing.T) {
 		admission("strict"):      "has a level in defaults.enforce",
 		scheduler("v1beta2", ""): "is of a kind or a version",
 		scheduler("v1", ""):      "has no clientConnection.kubeconfig",
-		scheduler("v1", ", clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}"): "",
-		typed("Directory", "/etc/kubernetes/site/a"):                                        "is not what spec.files[0] makes",
-		typed("File", "/etc/kubernetes/site"):                                               "is not what spec.files[0] makes",
-		typed("Directory", "/etc/kubernetes/site"):                                          "",
-		typed("FileOrCreate", "/etc/kubernetes/site/a"):                                     "",
+		scheduler("v1", ", clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}"):                                                    "",
+		audit("{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestRecieved], rules: [{level: None}]}"):                            "has a stage in omitStages",
+		audit("{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], rules: [{level: None}]}"):                            "",
+		audit("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None}]}', when: afterKubernetes, owner: 'root:root"):                "makes a file after Kubernetes",
+		cipher("[{resources: [secrets], providers: [{aescbcc: {}}]}]"):                                                                         "has an item of providers that is not one provider",
+		cipher("[{resources: [secrets], providers: [{kms: {apiVersion: v2, name: k, endpoint: tcp://192.0.2.1:1}}]}]"):                         "has a kms whose endpoint",
+		file("authentication", "v1, kind: AuthenticationConfiguration, jwt: [{issuer: {url: http://a, audiences: [b]}}]"):                      "has an issuer of jwt",
+		file("authentication", "v1, kind: AuthenticationConfiguration, jwt: [{issuer: {url: https://a, audiences: [b]}}]"):                     "",
+		file("authentication", "v1, kind: AuthenticationConfiguration, jtw: []"):                                                               "has a key at its beginning",
+		file("authorization", "v1, kind: AuthorizationConfiguration, authorizers: []"):                                                         "has no authorizers",
+		file("authorization", "v1, kind: AuthorizationConfiguration, authorizers: [{type: rbac, name: a}]"):                                    "has an authorizer without a name",
+		file("authorization", "v1, kind: AuthorizationConfiguration, authorizers: [{type: Node, name: a}, {type: RBAC, name: b}]"):             "",
+		component("apiServer", "tracing-config-file", "{apiVersion: "+apis+"v1, kind: TracingConfiguration, samplingRatePerMillion: 2000000}"): "has a samplingRatePerMillion",
+		component("apiServer", "tracing-config-file", "{apiVersion: "+apis+"v1, kind: TracingConfiguration, samplingRatePerMillion: 100}"):     "",
+		admission("baseline, enforce-version: 1.30"):                                                                                           "has a version in defaults.enforce-version",
+		admission("baseline, enforce-version: v1.30"):                                                                                          "",
+		scheduler("v1", ", clientConnection: {kubeconfig: /a}, profiles: [{schedulerName: a}, {schedulerName: a}]"):                            "has two profiles",
+		scheduler("v1", ", clientConnection: {kubeconfig: /a}, profile: []"):                                                                   "has a key at its beginning",
+		typed("Directory", "/etc/kubernetes/site/a"):                                                                                           "is not what spec.files[0] makes",
+		typed("File", "/etc/kubernetes/site"):                                                                                                  "is not what spec.files[0] makes",
+		typed("Directory", "/etc/kubernetes/site"):                                                                                             "",
+		typed("FileOrCreate", "/etc/kubernetes/site/a"):                                                                                        "",
 	} {
 		_, violations, err := spec(t, text)
 		require.NoError(t, err, text)

@@ -91,6 +91,9 @@ func (t together) fields() {
 	images, _ := t.k["imageServiceEndpoint"].(string)
 	scheme, _, schemed := strings.Cut(images, "://")
 	t.clash(schemed && scheme != "unix" && !t.r.result.Windows, "is no socket of this machine, and the kubelet does not start", "write it like unix:///run/containerd/containerd.sock", "imageServiceEndpoint")
+	for first, second := range map[string]string{"tlsCertFile": "tlsPrivateKeyFile", "tlsPrivateKeyFile": "tlsCertFile"} {
+		t.clash(t.k[first] != nil && t.k[first] != "" && (t.k[second] == nil || t.k[second] == ""), "needs "+second, "set it as well, or neither", first, second)
+	}
 	gates, _ := t.k["featureGates"].(map[string]any)
 	restarts, _ := t.k["crashLoopBackOff"].(map[string]any)
 	t.clash(restarts["maxContainerRestartPeriod"] != nil && t.r.result.Version.Minor < 35 && gates["KubeletCrashLoopBackOffMax"] == nil, "needs the feature gate KubeletCrashLoopBackOffMax before 1.35",

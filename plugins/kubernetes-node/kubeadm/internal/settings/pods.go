@@ -24,8 +24,14 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 	names, volumeNames := map[string]bool{}, map[string]bool{}
 	for _, volume := range listOf(spec["volumes"]) {
 		name, _ := volume["name"].(string)
+		r.refuse(volumeNames[name], at, "has two volumes named "+name, "give each a name of its own")
 		volumeNames[name] = true
 	}
+	metadata, _ := pod["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	r.refuse(!v1alpha1.IsSubdomain(name), at, "has a name in its metadata that the kubelet does not take", "use lower-case letters, digits, dots and -")
+	r.refuse(r.spec.Role != Worker && slices.Contains(v1alpha1.PatchTargets(), name) && metadata["namespace"] == "kube-system", at, "is named as a pod of kubeadm on this machine, and one of the two does not start",
+		"give it another name in its metadata")
 	for _, each := range slices.Concat(initial, containers) {
 		container, _ := each.(map[string]any)
 		name, _ := container["name"].(string)
@@ -121,12 +127,16 @@ func (r *resolver) containerOfPod(at document.Path, name string, container map[s
 		for _, how := range []string{"httpGet", "tcpSocket", "grpc"} {
 			action, given := probe[how].(map[string]any)
 			r.refuse(given && action["port"] == nil, at, "has a "+name+" without a port"+of, "give "+how+" a port")
+			port, named := action["port"].(string)
+			if named && !slices.ContainsFunc(listOf(container["ports"]), func(p map[string]any) bool { return p["name"] == port }) {
+				r.warn(at, "has a "+name+" at a port with a name that no port of the container has, so that it fails each time: use the number")
+			}
 		}
 	}
 	for _, mount := range listOf(container["volumeMounts"]) {
 		volume, _ := mount["name"].(string)
 		where, _ := mount["mountPath"].(string)
-		r.refuse(!volumes[volume] || where == "", at, "has a mount"+of, "give it a mountPath, and the name of one of spec.volumes")
+		r.refuse(!volumes[volume] || where == "" || strings.Contains(where, ":"), at, "has a mount"+of, "give it a mountPath, and the name of one of spec.volumes")
 	}
 	policy, _ := container["imagePullPolicy"].(string)
 	r.refuse(policy != "" && !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, policy), at, "has an imagePullPolicy"+of, "use Always, IfNotPresent or Never")
@@ -230,7 +240,10 @@ func (r *resolver) amounts(at document.Path, name string, container map[string]a
 func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 	var patch struct {
 		Spec struct {
-			Containers []struct{ Name, Image string } `json:"containers"`
+			Containers []struct {
+				Name, Image string
+				Command     []string
+			} `json:"containers"`
 		} `json:"spec"`
 	}
 	static := strings.HasPrefix(p.Target, "kube-") || p.Target == "etcd"
@@ -242,10 +255,18 @@ func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 			r.amounts(at, name, container)
 		}
 	}
+	if p.Type == "merge" && static && json.Unmarshal([]byte(p.Patch), &patch) == nil {
+		for _, c := range patch.Spec.Containers {
+			r.refuse(c.Image == "", at, "replaces the list of containers, in which one has no image, and the kubelet does not start it", "use type: strategic, which merges them by name")
+		}
+	}
 	if p.Type != "strategic" || !static || json.Unmarshal([]byte(p.Patch), &patch) != nil {
 		return
 	}
+	kind, version := pod["kind"], pod["apiVersion"]
+	r.refuse(kind != nil && kind != "Pod" || version != nil && version != "v1", at, "makes something else than a Pod of "+p.Target+", which the kubelet does not start", "remove kind and apiVersion")
 	for _, c := range patch.Spec.Containers {
+		r.refuse(c.Name == p.Target && len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"), at, "replaces the command of "+p.Target+" by one without a program", "give arguments in its field of the spec, or a patch of type json")
 		r.refuse(c.Image == "" && c.Name != p.Target, at, "has a container without an image, whose name is not the component's, and the kubelet does not start it", "name it "+p.Target)
 	}
 }
