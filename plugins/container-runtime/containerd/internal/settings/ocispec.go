@@ -45,6 +45,9 @@ func (r *resolver) specField(at document.Path, table, key string, value any) {
 				known = append(known, name)
 				continue
 			}
+			if text, _ := value.(string); key == "#" && strings.HasPrefix(table, "process/capabilities/") && !strings.HasPrefix(text, "CAP_") {
+				r.warn(at, "is no name of a capability, and the runtime does not grant it: write it like CAP_NET_ADMIN")
+			}
 			if !r.refuse(!isJSON(f[1], value), at, "is of another type than this field, and containerd starts without its plugin for the kubelet", "write it as a "+f[1]) {
 				r.specFields(at, strings.TrimPrefix(table+"/"+name, "/"), value)
 			}

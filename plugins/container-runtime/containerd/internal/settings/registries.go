@@ -156,6 +156,9 @@ func (r *resolver) apiPath(field document.Path, text string, override bool) {
 	if err != nil || text == "" {
 		return
 	}
+	if strings.Contains(u.Path, ":") {
+		r.warn(field, "has the tag of an image in its path, and is the address of a registry: end it before the name of the image")
+	}
 	version := strings.Contains(u.Path+"/", "/v2/")
 	switch {
 	case !override && version && !strings.HasSuffix(u.Path, "/v2"):

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -64,7 +65,9 @@ func (r *resolver) scalars() {
 	r.refuse(s.Snapshotter != "" && !isIdentifier(s.Snapshotter), "spec.snapshotter", "is not the name of a snapshotter",
 		"use letters, digits, ., _ and -, as in overlayfs")
 	known := strings.Fields("aufs blockfile btrfs cimfs devmapper erofs native overlayfs windows windows-lcow zfs")
-	if near := document.Nearest(s.Snapshotter, known); near != "" && !slices.Contains(append(known, "overlaybd"), s.Snapshotter) {
+	near := document.Nearest(s.Snapshotter, known)
+	near = cmp.Or(map[string]string{"devicemapper": "devmapper", "vfs": "native", "overlay": "overlayfs"}[s.Snapshotter], near) // names of Docker
+	if near != "" && !slices.Contains(append(known, "overlaybd"), s.Snapshotter) {
 		r.warn("spec.snapshotter", "is none of containerd's own, so that it must be a proxy plugin of the machine's configuration: did you mean "+near+"?")
 	}
 	r.directory("spec.rootDir", s.RootDir)

@@ -39,6 +39,9 @@ func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime)
 		r.warn(at, "is runc by another name, unless the machine's own configuration has its binary: set binary to that of this runtime")
 	}
 	r.directory(at+".binary", h.binary)
+	if program := h.binary[strings.LastIndexAny(h.binary, `/\`)+1:]; program != "" && h.shim != "" && !IsOCI(h.shim) && !strings.Contains(program, "shim") {
+		r.warn(at+".binary", "is not named as a shim, which containerd starts for this type: write the path of containerd-shim-NAME-VERSION, unless this is one")
+	}
 	if h.binary == "" && name == "crun" && h.shim == runcShim {
 		h.binary = name // the shim looks for it on the daemon's path; its default is runc
 	}
