@@ -130,6 +130,9 @@ func TestValuesThatTheKernelRefuses(t *testing.T) {
 		`"kernel.seccomp.actions_logged":"kill_process allow"`:                     "has a name of no action",
 		`"kernel.seccomp.actions_logged":"kill_process trap"`:                      "",
 		`"dev.tty.ldisc_autoload":"no"`:                                            "is not a whole number",
+		`"net.ipv4.conf.eth0.100.rp_filter":1`:                                     "has a dot in the name of its interface",
+		`"net/ipv4/conf/eth0.100/rp_filter":1`:                                     "",
+		`"user.max_mnt_namespaces":-5`:                                             "is not a whole number of at least 0",
 		`"fs.nr_open":10`:                                                          "is not a whole number of at least 64",
 		`"vm.overcommit_ratio":80,"vm.overcommit_kbytes":1000`:                     "sets spec.parameters[\"vm.overcommit_ratio\"] to 0",
 	} {

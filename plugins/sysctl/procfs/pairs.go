@@ -33,8 +33,10 @@ func (r *resolver) ascending() {
 		return otherwise
 	}
 	for _, pair := range [][2]sysctld.Key{
-		{"net/ipv4/ipfrag_low_thresh", "net/ipv4/ipfrag_high_thresh"}, {"net/ipv6/ip6frag_low_thresh", "net/ipv6/ip6frag_high_thresh"},
-		{"net/netfilter/nf_conntrack_frag6_low_thresh", "net/netfilter/nf_conntrack_frag6_high_thresh"}, {"kernel/sched_rt_runtime_us", "kernel/sched_rt_period_us"},
+		{"net/ipv4/ipfrag_low_thresh", "net/ipv4/ipfrag_high_thresh"},
+		{"net/ipv6/ip6frag_low_thresh", "net/ipv6/ip6frag_high_thresh"},
+		{"net/netfilter/nf_conntrack_frag6_low_thresh", "net/netfilter/nf_conntrack_frag6_high_thresh"},
+		{"kernel/sched_rt_runtime_us", "kernel/sched_rt_period_us"},
 	} {
 		low := r.byKey[pair[0]]
 		if low.explicit && number(pair[0], 0) > number(pair[1], math.MaxInt64) {

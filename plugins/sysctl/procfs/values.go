@@ -88,6 +88,10 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 	if first, _, _ := strings.Cut(string(key), "/"); slices.Contains([]string{"bridge", "core", "ipv4", "ipv6", "mptcp", "netfilter"}, first) {
 		return "is no parameter of a kernel, which has " + first + " below net", "write net." + first + " at its beginning"
 	}
+	if parts := strings.Split(string(key), "/"); len(parts) > 5 && parts[0] == "net" && (parts[2] == "conf" || parts[2] == "neigh") {
+		return "has a dot in the name of its interface, which is read as a separator", "write it with slashes: net/" + parts[1] + "/" + parts[2] + "/" +
+			strings.Join(parts[3:len(parts)-1], ".") + "/" + parts[len(parts)-1]
+	}
 	if f, ok := textForms()[key]; ok && !f.form.MatchString(value) {
 		return f.message, f.hint
 	}
