@@ -85,7 +85,7 @@ func arguments(m directives.Manual) {
 		sourcedir`)
 	m.Take("ADDRESS|PATH", "bindcmdaddress")
 	m.Take("NAME", "user")
-	m.Take("PATH TEXT? ...", "driftfile")
+	m.Take("PATH / PATH interval NUMBER", "driftfile")
 	m.Take("ADDRESS", "bindacqaddress bindaddress")
 	m.Take("all? NETWORK?", "allow deny cmdallow cmddeny")
 	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection? ...", "log")
