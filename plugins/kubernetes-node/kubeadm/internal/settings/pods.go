@@ -87,6 +87,9 @@ func (r *resolver) fieldsOfPod(at document.Path, spec map[string]any) {
 			if known := choices[path]; known != nil && text != "" && !slices.Contains(known, text) {
 				return "is not a value of this field", "use one of " + strings.Join(known, ", ")
 			}
+			if number, ok := value.(json.Number); ok && strings.HasPrefix(number.String(), "-") && strings.Contains(path, "securityContext.") {
+				return "is below 0, which the kubelet does not take", "use 0 to 2147483647"
+			}
 			if path == "containers[].image" && strings.ContainsAny(text, " \t\n") {
 				return "has a blank, and is no image", "remove it"
 			}
