@@ -16,22 +16,22 @@ import (
 
 const initHook = "/usr/libexec/machineadm/init-hook"
 
-// documentedHook returns the init hook for OpenRC that the documentation shows.
-func documentedHook(t *testing.T) string {
+// documentedHook returns the init hook that the documentation shows for OpenRC, or else for runit.
+func documentedHook(t *testing.T, init nodes.Init) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
-	found := regexp.MustCompile("(?s)```sh " + initHook + "\n(.*?)```\n").FindSubmatch(page)
-	require.NotNil(t, found, "the page has no hook")
-	return string(found[1])
+	found := regexp.MustCompile("(?s)```sh "+initHook+"\n(.*?)```\n").FindAllSubmatch(page, -1)
+	require.Len(t, found, 2, "the page has other hooks")
+	return string(found[map[nodes.Init]int{nodes.OpenRC: 0, nodes.Runit: 1}[init]][1])
 }
 
 // TestInitHook: on a node with OpenRC as PID 1, the init hook of the documentation reboots the machine and resumes the run. A
 // hook that fails or that others can write ends the run, and its output is for root alone.
 func TestInitHook(t *testing.T) {
 	t.Parallel()
-	dir, hook := binaries(t), documentedHook(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, OpenRC: true, Prepare: nodes.InOrder(
+	dir, hook := binaries(t), documentedHook(t, nodes.OpenRC)
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, Init: nodes.OpenRC, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },
 		func(root string) error {
 			return write(root, "/etc/machineadm/node.yaml",

@@ -22,7 +22,7 @@ metadata: {name: site}
 spec: {servers: [{address: ADDRESS}]}
 `
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, OpenRC: true, Layers: []nodes.Layer{nodes.OpenNTPD, nodes.PythonGRPC},
+		Suite: nodes.Bookworm, Init: nodes.OpenRC, Layers: []nodes.Layer{nodes.OpenNTPD, nodes.PythonGRPC},
 		Prepare: func(root string) error {
 			if err := CopyFile(host, filepath.Join(root, "usr/bin/machineadm")); err != nil {
 				return err

@@ -60,19 +60,19 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 		return n, func() error { return machine.assemble(ctx, lowers, o.Prepare) }, nil
 	}
 	machine := &nspawn{
-		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, openRC: o.OpenRC, limits: o.Limits,
+		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, init: o.Init, limits: o.Limits,
 		link: connection{network: o.Network, name: o.Hostname},
 	}
 	n.machine = machine
 	prepare := o.Prepare
-	if o.OpenRC {
-		prepare = InOrder(markBoot, prepare)
+	if o.Init != "" {
+		prepare = InOrder(o.Init.markBoot, prepare)
 	}
 	return n, func() error { return machine.assemble(lowers, prepare) }, nil
 }
 
 // BuildCache builds the parts of a node with these options that are not in the cache. Only Suite, Layers,
-// Script, VM and OpenRC count. logf gets a line when a build begins and one, with its duration, when it is done.
+// Script, VM and Init count. logf gets a line when a build begins and one, with its duration, when it is done.
 func BuildCache(ctx context.Context, o Options, logf func(format string, args ...any)) error {
 	o, err := o.checked()
 	if err != nil {

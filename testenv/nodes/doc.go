@@ -1,4 +1,4 @@
-// Package nodes gives tests real machines: Debian or Ubuntu with systemd (on Debian, with Options.OpenRC, openrc-init) as
+// Package nodes gives tests real machines: Debian or Ubuntu with systemd (on Debian, with Options.Init, another init system) as
 // PID 1, booted from a cached system, with a disk that belongs to one test.
 //
 // A node is one of two things behind the same methods. By default it is a systemd-nspawn container in its own network

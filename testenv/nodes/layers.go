@@ -44,9 +44,11 @@ const (
 	// Debian makes for it.
 	kernel Layer = "linux-image-cloud-amd64"
 	openRC Layer = "openrc"
+	// runit has the supervisor s6 beside it, whose services have the same form.
+	runit Layer = "runit-init s6"
 )
 
-// Stacks lists every system with layers of packages that a test boots: Suite, Layers, VM and OpenRC. `make layers` and
+// Stacks lists every system with layers of packages that a test boots: Suite, Layers, VM and Init. `make layers` and
 // `make nodes-vm` build all of them before the tests. Boot accepts no other one, so that no test needs a Debian archive.
 func Stacks() []Options {
 	both := [][]Layer{
@@ -56,7 +58,10 @@ func Stacks() []Options {
 		Bookworm: {{Ansible, Ignition}, {Ignition}, {Kubernetes}, {Kubernetes, Chrony}, {Kubernetes, Chrony, Egress, Ignition}, {PackageManagers}, {SELinux}, {Samba}},
 		Trixie:   {{Egress, WebServer}, {Nginx}, {Nginx, Squid}, {SambaOfTrixie}, {Wine}, {Wine, MinGW}},
 	}
-	all := []Options{{Suite: Bookworm, OpenRC: true}, {Suite: Bookworm, OpenRC: true, Layers: []Layer{OpenNTPD, PythonGRPC}}, {Suite: Bookworm, VM: true}}
+	all := []Options{
+		{Suite: Bookworm, Init: OpenRC}, {Suite: Bookworm, Init: OpenRC, Layers: []Layer{OpenNTPD, PythonGRPC}},
+		{Suite: Bookworm, Init: Runit}, {Suite: Bookworm, VM: true},
+	}
 	for _, layers := range [][]Layer{nil, {Chrony, Nginx}, {Containerd}, {NTPsec}, {Timesyncd}} {
 		all = append(all, Options{Suite: Trixie, VM: true, Layers: layers})
 	}
@@ -73,8 +78,10 @@ func (o Options) stack() []Layer {
 	switch {
 	case o.VM:
 		return slices.Concat([]Layer{kernel}, o.Layers)
-	case o.OpenRC:
+	case o.Init == OpenRC:
 		return slices.Concat([]Layer{openRC}, o.Layers)
+	case o.Init == Runit:
+		return slices.Concat([]Layer{runit}, o.Layers)
 	}
 	return o.Layers
 }

@@ -91,7 +91,7 @@ func (n *Node) Settle(ctx context.Context) error {
 
 // checkBoot refuses a boot that ended in the emergency shell and shows the units that failed in any other.
 func (n *Node) checkBoot(ctx context.Context) error {
-	if n.opts.OpenRC {
+	if n.opts.Init != "" {
 		return nil
 	}
 	got, err := n.Exec(ctx, "systemctl", "is-system-running")

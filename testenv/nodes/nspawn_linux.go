@@ -1,13 +1,13 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +21,7 @@ type nspawn struct {
 	root     string // the mounted overlay
 	// timeDaemon is Options.TimeDaemon.
 	timeDaemon bool
-	openRC     bool
+	init       Init
 	limits     bool     // Options.Limits
 	shadows    []cgroup // its groups in hierarchies of version 1, with limits
 	link       connection
@@ -86,7 +86,7 @@ func (m *nspawn) start(ctx context.Context, console string) error {
 		if closed(s.off) {
 			return false, fmt.Errorf("systemd-nspawn ended: %w", errors.Join(errOff, s.exit))
 		}
-		leader, err := findInit(group, m.init())
+		leader, err := findInit(group, m.process())
 		if err != nil || leader == "" {
 			return false, err
 		}
@@ -144,13 +144,13 @@ func (m *nspawn) watch(s *session, cmd *exec.Cmd, notices *net.UnixConn) error {
 		m.mu.Lock()
 		m.last = s
 		m.mu.Unlock()
-		if m.openRC {
+		if m.init != "" {
 			go awaitMark(m.root, s)
 			return
 		}
 		go awaitReady(notices, s.up)
 	}
-	if m.openRC {
+	if m.init != "" {
 		if err := removeMark(m.root); err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func (m *nspawn) arguments() []string {
 		// Never the first without the second: the clock is the machine's.
 		args = append(args, "--capability=CAP_SYS_TIME", "--system-call-filter=~@clock")
 	}
-	if m.openRC {
-		return append(args, openRCInit)
+	if m.init != "" {
+		return append(args, m.init.program())
 	}
 	if m.limits {
 		return append(args, limitsArguments()...)
@@ -202,12 +202,9 @@ func (m *nspawn) arguments() []string {
 	return append(args, "--boot", "--notify-ready=yes")
 }
 
-// init returns the name of PID 1.
-func (m *nspawn) init() string {
-	if m.openRC {
-		return filepath.Base(openRCInit)
-	}
-	return "systemd"
+// process returns the name of PID 1.
+func (m *nspawn) process() string {
+	return cmp.Or(m.init.process(), "systemd")
 }
 
 // findInit looks for the process that is number 1 below systemd-nspawn's process namespace, once it has the

@@ -24,6 +24,16 @@ const (
 // Suites lists the releases of Debian, oldest first.
 func Suites() []Suite { return []Suite{Bookworm, Trixie} }
 
+// Init is an init system other than systemd, by the name that target.Detect has for it.
+type Init string
+
+const (
+	// OpenRC is openrc-init of Debian's package openrc.
+	OpenRC Init = "openrc"
+	// Runit is runit as Debian's package runit-init starts it: it runs the SysV scripts, then supervises the services of /etc/service.
+	Runit Init = "runit"
+)
+
 // Options says what to boot. The zero value of every field but Suite is a usable default.
 type Options struct {
 	Suite Suite
@@ -50,9 +60,9 @@ type Options struct {
 	// Limits gives a Bookworm container the memory, CPU and pids limits of control groups, which containers in it need too.
 	// They are of version 1, with which later releases do not boot.
 	Limits bool
-	// OpenRC boots a container with openrc-init of Debian's package openrc as PID 1, instead of systemd. Node.Reboot and
-	// Node.Stop need systemd; a node that reboots itself is started again by Settle.
-	OpenRC bool
+	// Init is PID 1 of a container instead of systemd. Node.Reboot and Node.Stop need systemd; a node that reboots itself is started again
+	// by Settle.
+	Init Init
 	// BootTimeout bounds one boot and one orderly shutdown, each; 4 minutes when zero, for a virtual machine 5 minutes,
 	// both multiplied by require.Timeout.
 	BootTimeout time.Duration
@@ -74,17 +84,17 @@ func (o Options) checked() (Options, error) {
 		o.Hostname = "node"
 	}
 	switch {
-	case o.Suite == Noble && (o.VM || o.OpenRC || len(o.Layers) > 0):
-		return o, errors.New("virtual machines, OpenRC and layers are of Debian's packages: Noble has its base system alone")
+	case o.Suite == Noble && (o.VM || o.Init != "" || len(o.Layers) > 0):
+		return o, errors.New("virtual machines, other init systems and layers are of Debian's packages: Noble has its base system alone")
 	case o.VM && o.Network != nil:
 		return o, errors.New("a virtual machine has no network")
 	case o.VM && o.TimeDaemon:
 		return o, errors.New("a virtual machine has a clock of its own: TimeDaemon is for containers")
 	case !o.VM && o.Clock != 0:
 		return o, errors.New("only a virtual machine can have another clock")
-	case o.Limits && (o.VM || o.OpenRC || o.Suite != Bookworm):
+	case o.Limits && (o.VM || o.Init != "" || o.Suite != Bookworm):
 		return o, errors.New("limits are for containers of Bookworm with systemd: a virtual machine has its own")
-	case o.VM && o.OpenRC:
+	case o.VM && o.Init != "":
 		return o, errors.New("a virtual machine boots systemd")
 	case o.Network != nil:
 		if _, err := o.Network.member(o.Hostname); err != nil {

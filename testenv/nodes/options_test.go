@@ -35,7 +35,7 @@ func TestOptions(t *testing.T) {
 		{"a clock", Options{Suite: Trixie, Clock: time.Hour}, "only a virtual machine"},
 		{"a virtual machine in a network", Options{Suite: Trixie, VM: true, Network: network, Hostname: "n1"}, "no network"},
 		{"a virtual machine for a time daemon", Options{Suite: Trixie, VM: true, TimeDaemon: true}, "clock of its own"},
-		{"a virtual machine with OpenRC", Options{Suite: Trixie, VM: true, OpenRC: true}, "boots systemd"},
+		{"a virtual machine with OpenRC", Options{Suite: Trixie, VM: true, Init: OpenRC}, "boots systemd"},
 		{"limits of version 1 on Trixie", Options{Suite: Trixie, Limits: true}, "Bookworm"},
 		{"no name in a network", Options{Suite: Trixie, Network: network}, `no name "node"`},
 	} {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -42,6 +44,11 @@ func (s *server) Apply(r *pb.ApplyRequest, out stream) error {
 				return err
 			}
 		}
+		if n == 0 && want.Run != "" {
+			if err := run(out.Context(), want.Run, r.GetTarget().GetInit()); err != nil {
+				return finish(out, &pb.Finished{Error: &pb.ErrorDetail{Code: pb.Code_CODE_INTERNAL, Message: err.Error()}})
+			}
+		}
 		if err := touch(inRoot(r.GetRoot(), strings.TrimPrefix(c.GetId(), "file:")), want.Content); err != nil {
 			return finish(out, &pb.Finished{Error: &pb.ErrorDetail{Code: pb.Code_CODE_INTERNAL, Message: err.Error()}})
 		}
@@ -50,6 +57,16 @@ func (s *server) Apply(r *pb.ApplyRequest, out stream) error {
 		}
 	}
 	return finish(out, &pb.Finished{Deferred: deferred})
+}
+
+func run(ctx context.Context, script, init string) error {
+	c := exec.CommandContext(ctx, "sh", "-ec", script)
+	c.Env = append(os.Environ(), "INIT="+init)
+	out, err := c.Output()
+	if err != nil {
+		return fmt.Errorf("sh: %w: %s", err, out)
+	}
+	return nil
 }
 
 func touch(path, content string) error {

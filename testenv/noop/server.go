@@ -51,6 +51,8 @@ type spec struct {
 	// two (finished twice), after (an event after finished), none (no finished), events (1,000 events), big,
 	// unstarted (ends a change that was not started).
 	Apply string `json:"apply"`
+	// Run is of sh, and runs in the first change; INIT is the init system of the target.
+	Run string `json:"run"`
 	// ApplyUntil makes Apply break only until this file exists in the root.
 	ApplyUntil string `json:"applyUntil"`
 	// Warn is sent as a warning.
