@@ -72,7 +72,7 @@ func warnOfKilled(killed []proctree.Killed, send func(pluginv1.Event) error) err
 	const most = 10
 	for _, k := range killed[:min(len(killed), most)] {
 		message := fmt.Sprintf("the process %s (PID %d), which was started by this Apply, ended with it; "+
-			"a plugin has to start what is to stay running in a control group of its own (G-20)", strings.ToValidUTF8(k.Name, "?"), k.PID)
+			"a plugin has to start what is to stay running by the service manager, or in a control group of its own (G-20)", strings.ToValidUTF8(k.Name, "?"), k.PID)
 		if err := send(pluginv1.Warning{Message: message}); err != nil {
 			return err
 		}
