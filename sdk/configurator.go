@@ -61,7 +61,10 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 	}
 	defer func() { _ = closeMachine() }() // only read from
 	d.Fitness, d.FitnessReason, err = s.plugin.Fit(ctx, m)
-	return d, fault.Classify(ctx, err)
+	if err = fault.Classify(ctx, err); pluginv1.AsError(err) != nil && pluginv1.AsError(err).Code == pluginv1.CodeUnsupported {
+		d.Fitness, d.FitnessReason, err = FitnessUnsupported, pluginv1.AsError(err).Message, nil
+	}
+	return d, err
 }
 
 // Plan implements pluginv1.Configurator.

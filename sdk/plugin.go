@@ -42,6 +42,7 @@ type Plugin struct {
 	Distributions []string
 	// Kinds are the kinds of documents that it serves.
 	Kinds []Kind
-	// Fit returns how well the plugin fits the machine, and why, in one sentence. Nil means installed wherever OS matches.
+	// Fit returns how well the plugin fits the machine, and why, in one sentence. Nil means installed wherever OS matches. An error that is
+	// Unsupported, as of Services where systemd does not start the services, is FitnessUnsupported with its message.
 	Fit func(ctx context.Context, m Machine) (Fitness, string, error)
 }

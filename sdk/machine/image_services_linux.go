@@ -6,9 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"github.com/machineadm/machineadm/contract/target"
 )
 
-func imageServices(files *FS) Services { return &image{unavailable{ErrOffline}, files} }
+// imageServices reads the units of an image that boots systemd, or that does not show yet what it will boot.
+func imageServices(files *FS, init string) Services {
+	if !slices.Contains([]string{"", target.InitNone, target.InitSystemd}, init) {
+		return unavailable{fmt.Errorf("%w: %s starts the services of the image, not systemd", ErrUnsupported, init)}
+	}
+	return &image{unavailable{ErrOffline}, files}
+}
 
 // State implements Services. An alias has the state of its unit.
 func (s *image) State(_ context.Context, unit string) (ServiceState, error) {

@@ -82,7 +82,7 @@ func New(root, stateDir string, t target.Target) (Machine, func() error, error) 
 	m := Machine{Target: t, FS: files, State: NewState(stateDir), offline: !live(root)}
 	if m.offline {
 		m.Commands, m.Kernel = unavailable{ErrOffline}, unavailable{ErrOffline}
-		m.Services, m.Registry, m.Domain = imageServices(files), unavailable{ErrUnsupported}, unavailable{ErrUnsupported}.domain
+		m.Services, m.Registry, m.Domain = imageServices(files, t.Init), unavailable{ErrUnsupported}, unavailable{ErrUnsupported}.domain
 	} else {
 		m.Commands = NewRunner()
 		m.Services, m.Kernel, m.Registry = liveServices(m.Commands), liveKernel(m.Commands), liveRegistry()

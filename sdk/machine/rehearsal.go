@@ -10,7 +10,7 @@ import (
 func (m Machine) Rehearsal(planned []PlannedFile) Machine {
 	m.FS = m.FS.rehearse(planned)
 	if m.offline {
-		m.Services = imageServices(m.FS)
+		m.Services = imageServices(m.FS, m.Target.Init)
 	}
 	return m
 }

@@ -26,7 +26,7 @@ type windowsServices struct{}
 func liveServices(Runner) Services { return windowsServices{} }
 
 // imageServices refuses: an offline Windows image has its services in a registry hive that is not loaded.
-func imageServices(*FS) Services { return unavailable{ErrUnsupported} }
+func imageServices(*FS, string) Services { return unavailable{ErrUnsupported} }
 
 // liveKernel refuses: Windows has neither /proc/sys nor kernel modules.
 func liveKernel(Runner) Kernel { return unavailable{ErrUnsupported} }

@@ -5,7 +5,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/machineadm/machineadm/sdk"
@@ -54,9 +53,6 @@ func (s States) Installed(names ...string) (string, machine.ServiceState) {
 // Fit returns how well a provider with one of these services fits the machine.
 func Fit(ctx context.Context, m sdk.Machine, names ...string) (sdk.Fitness, string, error) {
 	states, err := Query(ctx, m, names...)
-	if errors.Is(err, machine.ErrUnsupported) {
-		return sdk.FitnessUnsupported, err.Error(), nil
-	}
 	if err != nil {
 		return sdk.FitnessUnsupported, "", err
 	}

@@ -35,7 +35,7 @@ type Installation struct {
 func launchOfUnit(ctx context.Context, m sdk.Machine) (state machine.ServiceState, l launch, err error) {
 	state, err = m.Services.State(ctx, settings.PathsOf(m.Target.OS).Unit)
 	switch {
-	case errors.Is(err, machine.ErrUnsupported) && m.Offline(): // an offline image of Windows
+	case errors.Is(err, machine.ErrUnsupported) && m.Target.OS == "windows": // an offline image
 		return state, launch{}, nil
 	case err != nil || !state.Exists:
 		return state, launch{}, err
@@ -147,8 +147,6 @@ func Fit(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 	}
 	state, err := m.Services.State(ctx, settings.PathsOf(m.Target.OS).Unit)
 	switch {
-	case errors.Is(err, machine.ErrUnsupported):
-		return sdk.FitnessUnsupported, "the machine has no supported service manager", nil
 	case err != nil:
 		return sdk.FitnessUnsupported, "", err
 	case !state.Exists:
