@@ -38,7 +38,7 @@ func causeOf(err error, other string) string {
 	case e != nil && e.Clause != "":
 		return "the message is built against " + e.Clause + "; plugin.proto has the fields and their rules"
 	case e != nil && e.Code == pluginv1.CodeInternal:
-		return "an exception or a panic in the plugin that its server answers; see its stderr"
+		return "an exception or a panic in the plugin that its server answers"
 	}
 	return other
 }

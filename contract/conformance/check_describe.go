@@ -23,7 +23,7 @@ func describes(ctx context.Context, f *fixture) (result, error) {
 	if err != nil {
 		return failed(finding{
 			clause: clauseOf(err, "P-10"), expected: "Describe answers, with the parts that P-11 lists",
-			got: fmt.Sprintf("Describe fails: %v", err), cause: causeOf(err, "Describe does work that can fail"),
+			got: "Describe fails: " + explained(err), cause: causeOf(err, "Describe does work that can fail"),
 		}), nil
 	}
 	header := f.runner.c.header

@@ -27,7 +27,7 @@ func outcome(ctx context.Context, f *fixture) (result, error) {
 	if err != nil {
 		return failed(finding{
 			clause: clauseOf(err, "P-19"), expected: "Plan answers with changes, because expect.yaml has no errors",
-			got:   fmt.Sprintf("Plan fails: %v", err),
+			got:   "Plan fails: " + explained(err),
 			cause: causeOf(err, "the plugin refuses the document, or root/ lacks what it needs"),
 		}), nil
 	}

@@ -37,13 +37,15 @@ type TimesyncSpec struct {
 	// WaitForSync makes the document succeed only when the clock is synchronized. Without it the document succeeds when the
 	// daemon runs with its configuration.
 	WaitForSync *WaitForSync `json:"waitForSync,omitempty"`
-	// DisableOthers stops every other time daemon and keeps it from starting. Default true.
+	// DisableOthers stops every other time daemon and keeps it from starting: the services of systemd-timesyncd, chrony, ntpsec, ntp, OpenNTPD and
+	// ntpd-rs. Default true.
 	DisableOthers *bool `json:"disableOthers,omitempty"`
 	// KeepDistributionSources keeps the sources that the distribution, DHCP or the administrator configured beside the
 	// sources of this document. By default only the document's own are used, if it has any.
 	KeepDistributionSources bool `json:"keepDistributionSources,omitempty"`
 	// MixedLeapSeconds accepts servers that spread leap seconds over a day beside sources that insert them. Their times differ by up to half a
-	// second around a leap second, so that such a mixture is refused otherwise.
+	// second around a leap second, so that such a mixture is refused otherwise. Known to spread them are the public servers of Google, Amazon and
+	// Meta, known to insert them pool.ntp.org, nist.gov and time.cloudflare.com; any other server is neither.
 	MixedLeapSeconds bool `json:"mixedLeapSeconds,omitempty"`
 	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`

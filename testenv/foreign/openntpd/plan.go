@@ -119,7 +119,6 @@ func unsupported(spec v1alpha1.TimesyncSpec) []sdk.Violation {
 	refuse(spec.RTCSync != nil, "spec.rtcSync")
 	refuse(spec.WaitForSync != nil, "spec.waitForSync")
 	refuse(spec.KeepDistributionSources, "spec.keepDistributionSources")
-	refuse(spec.MixedLeapSeconds, "spec.mixedLeapSeconds")
 	slices.SortFunc(out, func(a, b sdk.Violation) int { return strings.Compare(a.Field, b.Field) })
 	return out
 }

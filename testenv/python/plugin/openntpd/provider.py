@@ -27,11 +27,12 @@ OTHERS = ("chrony", "chronyd", "ntp", "ntpd", "ntpsec", "busybox-ntpd")
 # file is replaced before the restart, and a plugin can be killed in between.
 _INTENT = "restart"
 
+_FLAGS = ("disableOthers", "mixedLeapSeconds")
 _SOURCE = {"address", "iburst", "prefer", "minPoll", "maxPoll", "nts", "key"}
 # The fields of the kind that ntpd.conf(5) has nothing for, and what is permitted in them all the same.
 _UNSUPPORTED: dict[str, Any] = {
     "profile": "", "fallback": [], "refClocks": [], "makeStep": None, "rtcSync": None, "waitForSync": None,
-    "keepDistributionSources": False, "mixedLeapSeconds": False,
+    "keepDistributionSources": False,
 }  # fmt: skip
 _UNSUPPORTED_OF_SOURCE: dict[str, Any] = {
     "iburst": True, "prefer": False, "minPoll": None, "maxPoll": None, "nts": False, "key": None, "maxSources": None,
@@ -99,12 +100,12 @@ def read(data: bytes) -> Want:
     """Raises the refusal that names everything that is wrong, or else everything that OpenNTPD does not support."""
     document = decoded(data, API_VERSION, KIND)
     r = Reader()
-    spec = r.mapping(document.get("spec"), ("spec",), {"provider", "servers", "pools", "disableOthers", "providerConfig", *_UNSUPPORTED})
+    spec = r.mapping(document.get("spec"), ("spec",), {"provider", "servers", "pools", *_FLAGS, "providerConfig", *_UNSUPPORTED})
     r.mapping(spec.get("providerConfig", {}), ("spec", "providerConfig"), set())
     refused: list[tuple[str | int, ...]] = [("spec", f) for f, harmless in _UNSUPPORTED.items() if spec.get(f, harmless) != harmless]
-    others = spec.get("disableOthers", True)
-    if not isinstance(others, bool):
-        r.complain(("spec", "disableOthers"), "must be true or false")
+    for flag in _FLAGS:
+        if not isinstance(spec.get(flag, True), bool):
+            r.complain(("spec", flag), "must be true or false")
     found: dict[str, list[str]] = {}
     for field, known in (("servers", _SOURCE), ("pools", _SOURCE | {"maxSources"})):
         items = spec.get(field, [])
@@ -120,7 +121,7 @@ def read(data: bytes) -> Want:
         refusal = errors.unsupported("OpenNTPD does not support every field of the document", "remove them, or use another provider")
         refusal.violations = [errors.Violation(path(*at), "OpenNTPD does not support it") for at in refused]
         raise refusal
-    return Want(found["servers"], found["pools"], others)
+    return Want(found["servers"], found["pools"], spec.get("disableOthers", True))
 
 
 class _Planning:
