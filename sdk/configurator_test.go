@@ -174,7 +174,9 @@ func TestFitWithoutSystemd(t *testing.T) {
 		return err
 	}
 	p := plugin(func(ctx context.Context, m sdk.Machine, _ probe) (sdk.Plan, error) { return sdk.Plan{}, ask(ctx, m) })
-	p.Fit = func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) { return sdk.FitnessInstalled, "fits", ask(ctx, m) }
+	p.Fit = func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
+		return sdk.FitnessInstalled, "fits", ask(ctx, m)
+	}
 	m, root := sdk.NewConfigurator(p, "linux"), t.TempDir()
 	for init, want := range map[string]sdk.Fitness{
 		target.InitOpenRC: sdk.FitnessUnsupported, target.InitRunit: sdk.FitnessUnsupported, target.InitS6: sdk.FitnessUnsupported,
