@@ -81,8 +81,6 @@ func (r *resolver) kubeadm() {
 			r.warn(at, "is the name of no check that kubeadm is known to have, which ignores it: "+hint)
 		}
 	}
-	r.refuse(r.spec.IgnoreAllPreflightErrors && len(checks) > 0, "spec.ignorePreflightErrors",
-		"means nothing while spec.ignoreAllPreflightErrors is true", "remove one of the two")
 	if t := r.spec.Timeouts; t != nil {
 		const at = document.Path("spec.timeouts")
 		r.duration(at+".controlPlane", t.ControlPlane)

@@ -138,7 +138,6 @@ func (r *resolver) configurations() {
 	}
 	if p := r.spec.KubeProxy; p != nil {
 		const at = document.Path("spec.kubeProxy")
-		r.refuse(p.Skip && (p.Mode != "" || len(p.Config) > 0), at+".skip", "excludes the other fields of spec.kubeProxy", "remove one of the two")
 		merge(r.result.KubeProxy, v1alpha1.KubeProxy{Mode: p.Mode}, p.Config)
 		r.proxyTraps(at)
 	}

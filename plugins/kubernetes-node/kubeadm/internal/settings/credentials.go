@@ -30,7 +30,6 @@ func (r *resolver) discovery(at document.Path, d *v1alpha1.Discovery) {
 	r.address(at+".endpoint", d.Endpoint)
 	switch {
 	case d.Kubeconfig != nil:
-		r.refuse(d.Token != nil || len(d.CACertHashes) > 0 || d.Endpoint != "", at+".kubeconfig", "excludes the other fields of "+string(at), "remove one of the two")
 		config, err := document.JSON("", d.Kubeconfig.Reveal())
 		kind, _ := objectOf(config)["kind"].(string)
 		if !r.refuse(err != nil || kind != "Config", at+".kubeconfig", "is not a kubeconfig", "give the content of the file, in YAML or JSON, with kind Config") && joins {
@@ -39,8 +38,6 @@ func (r *resolver) discovery(at document.Path, d *v1alpha1.Discovery) {
 	case joins && d.Token == nil:
 		r.refuse(true, at, "has neither a token nor a kubeconfig", "give one of the two")
 	case joins:
-		r.refuse(len(d.CACertHashes) == 0, at+".caCertHashes", "is required with a token: without it any server could claim to be the cluster",
-			"kubeadm token create --print-join-command prints it")
 		r.refuse(d.Endpoint == "" && r.spec.Cluster.Endpoint == "", at+".endpoint", "is required without spec.cluster.endpoint", "")
 	}
 }
@@ -124,7 +121,6 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 	if e == nil {
 		return
 	}
-	r.refuse((e.Local == nil) == (e.External == nil), at, "must have exactly one of local and external", "")
 	if l := e.Local; l != nil {
 		if l.DataDir != "" {
 			r.directoryPath(at+".local.dataDir", l.DataDir)
@@ -159,7 +155,7 @@ func (r *resolver) externalEtcd(at document.Path, e v1alpha1.ExternalEtcd) {
 	_, err := v1alpha1.CertificateOf(e.CA)
 	r.invalid(err, at+".ca", "give the certificate of the authority in PEM format")
 	r.credential(at+".ca", "external-etcd/ca.crt", []byte(e.CA), 0o644)
-	if r.refuse((e.Cert == "") != (e.Key == nil), at+".key", "belongs to cert, and one of the two is absent", "give both, or none") || e.Key == nil {
+	if e.Cert == "" || e.Key == nil {
 		return
 	}
 	if _, err := v1alpha1.CertificateOf(e.Cert); !r.invalid(err, at+".cert", "give the certificate in PEM format") {

@@ -30,13 +30,11 @@ func (r *resolver) files() {
 }
 
 func (r *resolver) content(at document.Path, f v1alpha1.NodeFile) []byte {
-	if r.refuse((f.Content == nil) == (f.SecretContent == nil), at, "must have exactly one of content and secretContent", "") {
-		return nil
-	}
 	var content []byte
-	if f.Content != nil {
+	switch {
+	case f.Content != nil:
 		content = []byte(*f.Content)
-	} else {
+	case f.SecretContent != nil:
 		at, content = at+".secretContent", f.SecretContent.Reveal()
 	}
 	if f.Encoding == "base64" {
@@ -55,7 +53,6 @@ func (r *resolver) mode(at document.Path, f v1alpha1.NodeFile) fs.FileMode {
 	}
 	bits, err := v1alpha1.ParseMode(text)
 	r.invalid(err, at+".mode", `write permission bits in octal, such as "0640", which is 416 in decimal`)
-	r.refuse(f.SecretContent != nil && bits&0o003 != 0, at+".mode", "lets every user of the machine change or run a secret", `use "0600" or "0640"`)
 	if f.SecretContent != nil && bits&0o004 != 0 {
 		r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at + ".mode"), Message: "lets every user of the machine read a secret; use 0600 or 0640 if nothing else needs it"})
 	}

@@ -14,24 +14,20 @@ import (
 
 func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration) {
 	for _, v := range []struct {
-		name    string
-		value   string
-		from    *v1alpha1.MachineValue
-		sources []string // that make sense
-		accept  func(string) error
+		name, value string
+		from        *v1alpha1.MachineValue
+		accept      func(string) error
 	}{
-		{"name", n.Name, n.NameFrom, []string{"hostname", "file"}, r.acceptName},
-		{"advertiseAddress", n.AdvertiseAddress, n.AdvertiseAddressFrom, []string{"interface", "file"}, r.acceptAdvertised},
-		{"ip", n.IP, n.IPFrom, []string{"interface", "file"}, r.acceptIP},
-		{"providerID", n.ProviderID, n.ProviderIDFrom, []string{"hostname", "file"}, r.acceptProviderID},
+		{"name", n.Name, n.NameFrom, r.acceptName},
+		{"advertiseAddress", n.AdvertiseAddress, n.AdvertiseAddressFrom, r.acceptAdvertised},
+		{"ip", n.IP, n.IPFrom, r.acceptIP},
+		{"providerID", n.ProviderID, n.ProviderIDFrom, r.acceptProviderID},
 	} {
-		field := at.Field(v.name)
-		switch {
+		switch field := at.Field(v.name); {
 		case v.value != "":
 			r.invalid(v.accept(v.value), field, "")
-			r.refuse(v.from != nil, field+"From", "is given as well as "+string(field), "remove one of the two")
 		case v.from != nil:
-			r.from(field+"From", *v.from, v.sources, v.accept)
+			r.from(field+"From", *v.from, v.accept)
 		}
 	}
 	r.defaultName(at)

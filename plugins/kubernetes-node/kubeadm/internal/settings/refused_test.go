@@ -175,7 +175,7 @@ func TestRefused(t *testing.T) {
 	for text, want := range refusals() {
 		_, violations, err := spec(t, text)
 		require.NoError(t, err, text)
-		assert.Equal(t, want, shown(violations), text)
+		assert.ElementsMatch(t, strings.Split(want, "\n"), strings.Split(shown(violations), "\n"), text)
 		assert.NotContains(t, strings.ToLower(fmt.Sprint(violations)), settingstest.Canary, text)
 	}
 }

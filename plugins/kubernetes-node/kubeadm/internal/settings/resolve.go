@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -44,9 +43,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 		r.result.WorkDir = `C:\ProgramData\machineadm-kubernetes-node`
 	}
 	r.provider()
-	if r.role() {
-		r.roles()
-	}
+	r.role()
 	r.cluster("spec.cluster", spec.Cluster)
 	r.node("spec.node", spec.Node)
 	r.overlaps()
@@ -94,17 +91,9 @@ func (r *resolver) provider() {
 	}
 }
 
-// role reports whether the role is valid.
-func (r *resolver) role() bool {
+func (r *resolver) role() {
 	role := r.spec.Role
-	return !r.refuse(!slices.Contains([]string{Init, Join, Worker}, role), "spec.role", "is not a role", "use one of "+Init+", "+Join+", "+Worker) &&
-		!r.refuse(r.result.Windows && role != Worker, "spec.role", "Windows has no control plane", "use "+Worker)
-}
-
-// roles refuses fields that mean nothing for the role.
-func (r *resolver) roles() {
-	for _, f := range r.spec.Misplaced() {
-		r.refuse(true, document.Path(f.Field), "is for the role "+strings.Join(f.Roles, " or ")+" only",
-			"remove it: such a node takes it from the cluster, or has no use for it")
+	if !r.refuse(!slices.Contains([]string{Init, Join, Worker}, role), "spec.role", "is not a role", "use one of "+Init+", "+Join+", "+Worker) {
+		r.refuse(r.result.Windows && role != Worker, "spec.role", "Windows has no control plane", "use "+Worker)
 	}
 }

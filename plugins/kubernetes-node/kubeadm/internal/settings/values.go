@@ -61,36 +61,24 @@ func (r *resolver) acceptProviderID(text string) error {
 }
 
 // from takes a value from the machine. What is not there yet, or is not acceptable yet, is pending.
-func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, sources []string, accept func(string) error) {
-	var given []string
-	for _, s := range []struct{ name, value string }{{"hostname", v.Hostname}, {"interface", v.Interface}, {"file", v.File}} {
-		if s.value != "" {
-			given = append(given, s.name)
-		}
-	}
-	if r.refuse(len(given) != 1 || !slices.Contains(sources, given[0]), at, "must have exactly one of "+strings.Join(sources, " and "), "") {
-		return
-	}
-	count := len(r.violations)
-	r.refuse(strings.Contains(v.Family, ",") && at != "spec.node.ipFrom", at+".family", "is two families, and the field is one address", "use ipv4 or ipv6")
-	r.refuse(v.Family != "" && v.Interface == "", at+".family", "is for interface only", "remove it")
-	r.refuse(v.Key != "" && v.File == "", at+".key", "is for file only", "remove it")
-	r.refuse(v.JSONKeys != nil && v.File == "", at+".jsonKeys", "is for file only", "remove it")
-	r.refuse(v.JSONKeys != nil && v.Key != "", at+".jsonKeys", "is given as well as "+string(at)+".key", "remove one of the two")
+func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, accept func(string) error) {
 	for i, key := range v.JSONKeys {
 		r.refuse(!jsonKey.MatchString(key), (at + ".jsonKeys").Index(i), "must be names of keys, joined with dots", "write it as v1.instance_id")
 	}
-	r.refuse(v.Prefix != "" && v.Interface != "", at+".prefix", "an address has no prefix", "remove it")
 	if v.File != "" {
 		r.path(at+".file", v.File)
 	}
-	if len(r.violations) > count || r.m.Offline() || r.err != nil {
+	if r.refused(at) || r.m.Offline() || r.err != nil {
 		return
 	}
-	read := map[string]func(document.Path, v1alpha1.MachineValue) (string, error){
-		"hostname": r.hostname, "interface": r.interfaceAddress, "file": r.file,
-	}[given[0]]
-	text, err := read(at.Field(given[0]), v)
+	source, read := ".hostname", r.hostname
+	switch {
+	case v.Interface != "":
+		source, read = ".interface", r.interfaceAddress
+	case v.File != "":
+		source, read = ".file", r.file
+	}
+	text, err := read(at+document.Path(source), v)
 	if err == nil {
 		err = accept(v.Prefix + text)
 	}
