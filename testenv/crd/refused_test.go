@@ -260,6 +260,16 @@ func ruleCases() map[string][][2]string {
 	}
 }
 
+// casesOf are the cases of a kind.
+func casesOf(kind string) [][2]string {
+	all := ruleCases()[kind]
+	if kind == contract.KindKubernetesNode {
+		all = append(all, configCases("kubelet", contract.Kubelet{}.Elsewhere())...)
+		all = append(all, configCases("kubeProxy", contract.KubeProxy{}.Elsewhere())...)
+	}
+	return all
+}
+
 // configCases are specs with a field of a configuration of Kubernetes that another field of the document sets.
 func configCases(part string, elsewhere map[string]string) (all [][2]string) {
 	values := map[string]string{
@@ -283,12 +293,7 @@ func testRules(t *testing.T, c client.Client) {
 				count++
 			}
 		})
-		cases := ruleCases()[kind]
-		if kind == contract.KindKubernetesNode {
-			cases = append(cases, configCases("kubelet", contract.Kubelet{}.Elsewhere())...)
-			cases = append(cases, configCases("kubeProxy", contract.KubeProxy{}.Elsewhere())...)
-		}
-		for _, rc := range cases {
+		for _, rc := range casesOf(kind) {
 			spec := map[string]any{}
 			fromYAML(t, []byte(rc[0]), &spec)
 			got := refusal(t, c, object(kind, "rule", spec))
