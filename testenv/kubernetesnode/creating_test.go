@@ -76,7 +76,7 @@ func TestCreationFails(t *testing.T) {
 			cause:   "kubelet: command failed: ", remedy: "see the state of the containers",
 		}},
 		{"the API server ends", "", "kubeadm reset --force", failure{ // it first removes what the case before has left
-			values: values("LEVEL", "All"), wait: 40 * time.Second, phase: "wait-control-plane",
+			values: values("LEVEL", "&level All"), wait: 40 * time.Second, phase: "wait-control-plane", // an anchor, which plan leaves to the API server
 			message: waiting + "the control plane does not become healthy: kube-apiserver ends with exit code 1",
 			cause:   `kube-apiserver: command failed: `, remedy: "see the state of the containers",
 		}},
