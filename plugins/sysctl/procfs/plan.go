@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -146,6 +148,31 @@ func warnOfRemoved(source files, d desired, result *sdk.Plan) error {
 	for _, line := range sysctld.Parse(data, sysctld.Systemd) {
 		if !kept[line.Key] && !line.Exclude {
 			result.Warn("", sysctld.Key(line.Key).String()+": no longer in the document; its value stays until the next boot")
+		}
+	}
+	return nil
+}
+
+// warnOfNames warns of a name that the running kernel does not have, and that no installed module brings. It is no error: in a container the modules
+// of the machine are not visible, and a module can have another name.
+func warnOfNames(kernel machine.Kernel, d desired, readings []reading, result *sdk.Plan) error {
+	for _, r := range readings {
+		table, ok := nameTables()[r.key]
+		if !ok || r.missing || sameValue(r.now, r.value) || slices.Contains(strings.Fields(table.always), r.value) {
+			continue
+		}
+		if now, err := kernel.Parameter(table.list); table.list != "" && err == nil && slices.Contains(strings.Fields(now), r.value) {
+			continue
+		}
+		module := table.module + r.value
+		brought := slices.ContainsFunc(d.modules, func(name string) bool { return canonicalModule(name) == canonicalModule(module) })
+		state, err := kernel.Module(module)
+		if err != nil {
+			return fmt.Errorf("find module %s: %w", module, err)
+		}
+		if !brought && state == machine.ModuleAbsent {
+			result.Warnings = append(result.Warnings, sdk.Warning{Field: r.field, Message: "the kernel has no " + path.Base(string(r.key)) + " of this name, and no module " + module +
+				" is installed for it: install the modules of the running kernel, or use another name"})
 		}
 	}
 	return nil
