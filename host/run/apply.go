@@ -10,31 +10,33 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/claims"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // applyAll applies the documents in order. The first failure ends the run, and the later documents are skipped. The error is
 // of the run, or the problems of a document, which are in its result too.
-func (r *runner) applyAll(ctx context.Context, all []planned) error {
+func (r *runner) applyAll(ctx context.Context, all []values.Planned) error {
 	if q, due := r.earlierReboot(all); due {
 		return r.rebootRequired(q.Document, "an earlier run asked for a reboot before anything else is done")
 	}
-	r.times.enter(report.StageApply)
+	r.times.Enter(report.StageApply)
 	r.all = all
 	for i := 0; i < len(r.all); i++ { //nolint:intrange // a document that is resolved inserts others
 		p := &r.all[i]
-		if p.result.settled {
-			r.finished(p.doc)
+		if p.Result.Settled {
+			r.finished(p.Doc)
 			continue
 		}
 		if err := r.checkpoint(ctx); err != nil {
 			return err // before the document's turn
 		}
-		r.emitFor(p.doc, result{by: p.result.by}, Event{Type: EventDocumentStarted})
-		d, began := p.doc, time.Now()
+		r.emitFor(p.Doc, values.Result{By: p.Result.By}, Event{Type: EventDocumentStarted})
+		d, began := p.Doc, time.Now()
 		err := r.turn(ctx, p)
-		if err == nil && r.results[i].outcome != report.Unchanged && i < lastOpen(r.all) { // otherwise the next report includes it
+		if err == nil && r.results[i].Outcome != report.Unchanged && i < values.LastOpen(r.all) { // otherwise the next report includes it
 			err = r.record()
-			r.results[i].took = time.Since(began) // to save its outcome is a part of it
+			r.results[i].Took = time.Since(began) // to save its outcome is a part of it
 		}
 		r.finished(d)
 		if err != nil {
@@ -45,57 +47,51 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 }
 
 // turn applies a document, settles its result, and ends the run if a reboot must come next.
-func (r *runner) turn(ctx context.Context, p *planned) error {
+func (r *runner) turn(ctx context.Context, p *values.Planned) error {
 	began := time.Now()
-	p.result.began = r.times.at(began)
+	p.Result.Began = r.times.At(began)
 	res, err := r.applyDocument(ctx, p)
-	res.took = time.Since(began)
-	if err != nil && !p.mayCause(err) {
-		r.results[p.index] = res
+	res.Took = time.Since(began)
+	if err != nil && !p.MayCause(err) {
+		r.results[p.Order] = res
 		return err
 	}
 	if err != nil {
-		own := p.own(asProblems(err))
+		own := p.Own(values.AsProblems(err))
 		for i := range own {
-			own[i].err.Document = cmp.Or(own[i].err.Document, p.label())
+			own[i].Err.Document = cmp.Or(own[i].Err.Document, p.Label())
 		}
-		r.results[p.index] = res.fail(own)
+		r.results[p.Order] = res.Fail(own)
 		return own
 	}
-	r.results[p.index] = res
+	r.results[p.Order] = res
 	if err := r.confirmRequests(*p); err != nil {
 		return err
 	}
-	if p.index < lastOpen(r.all) && r.askedBeforeNext(p.doc) {
-		r.results[p.index].outcome = report.RebootRequired
-		return r.rebootRequired(p.label(), "the machine must reboot before the next document")
+	if p.Order < values.LastOpen(r.all) && r.askedBeforeNext(p.Doc) {
+		r.results[p.Order].Outcome = report.RebootRequired
+		return r.rebootRequired(p.Label(), "the machine must reboot before the next document")
 	}
 	return nil
 }
 
-// mayCause reports whether an error of the document's turn is not of documents that were resolved at its turn, while it is in order.
-func (p *planned) mayCause(err error) bool {
-	own := asProblems(err)
-	return len(own) == 0 || own[0].id == "" || own[0].id == p.id
-}
-
 // finished emits the end of a document's turn.
-func (r *runner) finished(d doc) {
+func (r *runner) finished(d values.Doc) {
 	e := Event{Type: EventDocumentFinished}
-	for _, x := range r.results[d.index].problems {
-		e.Errors = append(e.Errors, x.err)
+	for _, x := range r.results[d.Order].Problems {
+		e.Errors = append(e.Errors, x.Err)
 	}
-	r.emitFor(d, r.results[d.index], e)
+	r.emitFor(d, r.results[d.Order], e)
 }
 
 // applyDocument applies a document, with one time limit over all its tries.
-func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) {
-	res := p.result.warn(p.plan.Warnings...)
-	end := time.Now().Add(p.applyTimeout())
+func (r *runner) applyDocument(ctx context.Context, p *values.Planned) (values.Result, error) {
+	res := p.Result.Warn(p.Plan.Warnings...)
+	end := time.Now().Add(p.ApplyTimeout())
 	var retryUntil time.Time
 	var earlier string // the message of the last Retry
-	if p.pending != nil && p.pending.Code == pluginv1.CodeRetry {
-		earlier = textOf(p.pending)
+	if p.Pending != nil && p.Pending.Code == pluginv1.CodeRetry {
+		earlier = values.TextOf(p.Pending)
 	}
 	pause := r.o.Retry.First
 	for {
@@ -103,55 +99,46 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 		res, err = r.applyOnce(ctx, p, res, end)
 		retry := retryOf(err)
 		if retry == nil {
-			return res, p.limitAfter(earlier, err)
+			return res, p.LimitAfter(earlier, err)
 		}
-		earlier = textOf(retry)
+		earlier = values.TextOf(retry)
 		if retryUntil.IsZero() {
-			retryUntil = time.Now().Add(r.retryTotal(p.doc))
+			retryUntil = time.Now().Add(r.retryTotal(p.Doc))
 		}
 		wait := max(pause, retry.RetryAfter)
 		pause = min(2*pause, r.o.Retry.Most)
-		if p.source != nil { // nothing behind it can begin, and many machines may wait for the same source
+		if p.Source != nil { // nothing behind it can begin, and many machines may wait for the same source
 			pause, wait = r.o.Retry.First, wait+rand.N(wait/5+1)
 		}
 		switch next := time.Now().Add(wait); {
 		case next.After(retryUntil):
-			out := p.fromPlugin(res.by, retry)
-			out[0].err.Hint = cmp.Or(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.retryTotal(p.doc)))
+			out := p.FromPlugin(res.By, retry)
+			out[0].Err.Hint = cmp.Or(out[0].Err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.retryTotal(p.Doc)))
 			return res, out
 		case next.After(end):
-			return res, p.limitAfter(earlier, p.timedOut(res.by))
+			return res, p.LimitAfter(earlier, p.TimedOut(res.By))
 		}
-		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait.Round(time.Millisecond))})
+		r.emitFor(p.Doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait.Round(time.Millisecond))})
 		began := time.Now()
 		select {
 		case <-time.After(wait):
 		case <-r.o.Interrupt:
 		case <-ctx.Done():
 		}
-		res = res.wait(earlier, r.times.at(began), time.Since(began))
+		res = res.Wait(earlier, r.times.At(began), time.Since(began))
 		if err := r.checkpoint(ctx); err != nil {
-			return res, p.limitAfter(earlier, err)
+			return res, p.LimitAfter(earlier, err)
 		}
 	}
 }
 
 // retryTotal returns how long a document is tried again. A source is tried for the whole time of its document, because nothing
 // behind it can begin.
-func (r *runner) retryTotal(d doc) time.Duration {
-	if d.source != nil {
-		return d.applyTimeout()
+func (r *runner) retryTotal(d values.Doc) time.Duration {
+	if d.Source != nil {
+		return d.ApplyTimeout()
 	}
 	return r.o.Retry.Total
-}
-
-// limitAfter adds the message of the last Retry, if any, to the error of a time limit or of an interruption, which alone names no cause.
-func (p *planned) limitAfter(earlier string, err error) error {
-	own := asProblems(err)
-	if earlier != "" && p.mayCause(err) && len(own) > 0 && (own[0].err.Code == report.CodeDeadline || own[0].err.Code == report.CodeInterrupted) {
-		own[0].err.Message += "; the last try: " + earlier
-	}
-	return err
 }
 
 func retryOf(err error) *pluginv1.Error {
@@ -162,27 +149,27 @@ func retryOf(err error) *pluginv1.Error {
 }
 
 // applyOnce plans a pending document, and applies a document that has changes or follows one.
-func (r *runner) applyOnce(ctx context.Context, p *planned, res result, end time.Time) (result, error) {
-	if p.source != nil {
+func (r *runner) applyOnce(ctx context.Context, p *values.Planned, res values.Result, end time.Time) (values.Result, error) {
+	if p.Source != nil {
 		return r.resolvePending(ctx, p, res, end)
 	}
-	if p.pending != nil {
+	if p.Pending != nil {
 		if err := r.planPending(ctx, p, end); err != nil {
 			return res, err
 		}
-		res = r.warn(p.doc, res, p.plan.Warnings...)
+		res = r.warn(p.Doc, res, p.Plan.Warnings...)
 	}
-	changes := len(p.plan.Changes)
+	changes := len(p.Plan.Changes)
 	switch {
 	case r.changed:
 	case changes == 0:
 		outcome := report.Unchanged
-		if res.changed() { // by an earlier try
+		if res.Changed() { // by an earlier try
 			outcome = report.Changed
 		}
-		return res.end(outcome, ""), r.choose(*p, false)
-	case p.deferred(r.image()) == changes:
-		return res.deferLive(p.plan.Changes), r.choose(*p, false)
+		return res.End(outcome, ""), r.choose(*p, false)
+	case p.Deferred(r.image()) == changes:
+		return res.DeferLive(p.Plan.Changes), r.choose(*p, false)
 	}
 	if err := r.prepareApply(*p); err != nil {
 		return res, err
@@ -191,27 +178,27 @@ func (r *runner) applyOnce(ctx context.Context, p *planned, res result, end time
 }
 
 // planPending plans a pending document at its turn, and compares its claims with the claims of the other documents.
-func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) error {
+func (r *runner) planPending(ctx context.Context, p *values.Planned, end time.Time) error {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
 	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
 	defer cancelLimit()
-	plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{})
-	var own problems
+	plan, err := r.requestPlan(ctx, p.Doc, p.Result.By, outlook{})
+	var own values.Problems
 	switch {
 	case err == nil:
-		p.plan, p.pending = plan, nil
-		return conflicts(r.all)[p.index].orNil()
+		p.Plan, p.Pending = plan, nil
+		return claims.Conflicts(r.all)[p.Order].OrNil()
 	case errors.As(err, &own), retryOf(err) != nil:
-		return p.withinLimit(ctx, err)
+		return withinLimit(ctx, p, err)
 	default:
-		return p.fromPlugin(p.result.by, err)
+		return p.FromPlugin(p.Result.By, err)
 	}
 }
 
 // choose saves the provider of a document before it changes anything, so that no later run switches. An image to which a run has
 // nothing to do stays as it is: its choices are saved with the first change.
-func (r *runner) choose(p planned, changing bool) error {
+func (r *runner) choose(p values.Planned, changing bool) error {
 	if r.deps.State == nil {
 		return nil
 	}
@@ -220,8 +207,8 @@ func (r *runner) choose(p planned, changing bool) error {
 		return nil
 	}
 	for _, p := range r.chosen {
-		if err := r.deps.State.Choose(p.label(), p.result.by.provider); err != nil {
-			return stateError("", err)
+		if err := r.deps.State.Choose(p.Label(), p.Result.By.Provider); err != nil {
+			return values.StateError("", err)
 		}
 	}
 	r.chosen = nil
@@ -229,22 +216,22 @@ func (r *runner) choose(p planned, changing bool) error {
 }
 
 // prepareApply saves what a later run needs if this process ends during the Apply that follows.
-func (r *runner) prepareApply(p planned) error {
+func (r *runner) prepareApply(p values.Planned) error {
 	if err := r.choose(p, true); err != nil {
 		return err
 	}
 	if r.deps.Writes != nil {
-		if err := r.deps.Writes.Record(p.writes()); err != nil {
-			return stateError("record what will be written", err)
+		if err := r.deps.Writes.Record(p.Writes()); err != nil {
+			return values.StateError("record what will be written", err)
 		}
 	}
-	for _, c := range p.plan.Changes {
-		if err := r.requestReboot(p.label(), c.Reboot, false); err != nil {
+	for _, c := range p.Plan.Changes {
+		if err := r.requestReboot(p.Label(), c.Reboot, false); err != nil {
 			return err
 		}
 	}
 	if r.deps.Sentinel == nil || r.changed {
 		return nil
 	}
-	return stateError("remove the sentinel of an earlier success", r.deps.Sentinel.Remove())
+	return values.StateError("remove the sentinel of an earlier success", r.deps.Sentinel.Remove())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // TestBudgets: output of a plugin beyond its budget is counted instead of kept.
@@ -37,19 +38,19 @@ func TestBudgets(t *testing.T) {
 		for _, c := range d.Changes {
 			part += len(c.ID) + len(c.Summary)
 		}
-		assert.LessOrEqual(t, part, documentBudget)
+		assert.LessOrEqual(t, part, values.DocumentBudget)
 		assert.Positive(t, d.Omitted, "document %d", i)
 		size += part
 	}
-	assert.LessOrEqual(t, size, reportBudget)
+	assert.LessOrEqual(t, size, values.ReportBudget)
 	for _, e := range w.events {
 		events += len(e.Message)
 	}
-	assert.LessOrEqual(t, events, 6*(documentBudget+each))
+	assert.LessOrEqual(t, events, 6*(values.DocumentBudget+each))
 	shown, omitted := withinBudget([]PlannedChange{
-		{Change: pluginv1.Change{ID: "a", Summary: "a", Diff: strings.Repeat("+", documentBudget)}},
+		{Change: pluginv1.Change{ID: "a", Summary: "a", Diff: strings.Repeat("+", values.DocumentBudget)}},
 		{Change: pluginv1.Change{ID: "b", Summary: "b", Diff: "+"}},
-		{Change: pluginv1.Change{ID: "c", Summary: strings.Repeat("c", documentBudget)}},
+		{Change: pluginv1.Change{ID: "c", Summary: strings.Repeat("c", values.DocumentBudget)}},
 	})
 	assert.Equal(t, 2, omitted)
 	assert.Equal(t, []PlannedChange{

@@ -12,44 +12,45 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // bound is a document and the plugins that may serve it.
 type bound struct {
-	doc
-	provider string         // fixed by the document, an earlier choice or the defaults; "" leaves the choice to the host
-	ranks    [][]*candidate // best first; the candidates of a rank fit equally well
-	refusals []string       // reasons of the excluded candidates
-	result   result         // settled if the document is not planned
+	values.Doc
+	provider string                // fixed by the document, an earlier choice or the defaults; "" leaves the choice to the host
+	ranks    [][]*values.Candidate // best first; the candidates of a rank fit equally well
+	refusals []string              // reasons of the excluded candidates
+	result   values.Result         // settled if the document is not planned
 }
 
 // bindAll returns the candidates of every document that applies to this machine. It starts all plugins of the stream
 // concurrently, and compares candidates in stream order. An error ends the run.
-func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
+func (r *runner) bindAll(ctx context.Context, s values.Stream) ([]bound, error) {
 	choices := map[string]string{}
 	if r.deps.State != nil {
 		var err error
 		if choices, err = r.deps.State.Choices(); err != nil {
-			return nil, stateError("", err)
+			return nil, values.StateError("", err)
 		}
 	}
-	out := make([]bound, len(s.docs))
-	for i, d := range s.docs {
-		b := bound{doc: d}
-		b.provider = cmp.Or(d.Provider, choices[d.label()], r.o.ImageChoices[d.label()], r.o.Defaults[d.Kind])
+	out := make([]bound, len(s.Docs))
+	for i, d := range s.Docs {
+		b := bound{Doc: d}
+		b.provider = cmp.Or(d.Provider, choices[d.Label()], r.o.ImageChoices[d.Label()], r.o.Defaults[d.Kind])
 		switch {
-		case len(d.wrong) > 0:
-			b.result = failed(d.wrong)
-		case d.source != nil:
-			b.result = d.source.result
-		case r.o.Mode == ModeValidate && d.isElsewhere(r.o.Target.OS):
-			if b.result = r.contractOnly(d); !b.result.settled {
-				b.result = b.result.end(report.NotApplicable, "")
+		case len(d.Wrong) > 0:
+			b.result = values.Failed(d.Wrong)
+		case d.Source != nil:
+			b.result = d.Source.Result
+		case r.o.Mode == ModeValidate && d.IsElsewhere(r.o.Target.OS):
+			if b.result = r.contractOnly(d); !b.result.Settled {
+				b.result = b.result.End(report.NotApplicable, "")
 			}
-		case d.isReference(): // the decoder refused a part of it
-			b.result = failed(d.contractProblems())
+		case d.IsReference(): // the decoder refused a part of it
+			b.result = values.Failed(d.ContractProblems())
 		case !d.When.Matches(r.o.Target) && (r.o.Mode != ModeValidate || !r.isInstalled(b)):
-			b.result = result{}.end(report.NotApplicable, "")
+			b.result = values.Result{}.End(report.NotApplicable, "")
 		}
 		out[i] = b
 	}
@@ -57,7 +58,7 @@ func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
 		return nil, err
 	}
 	for i := range out {
-		if out[i].result.settled || out[i].source != nil {
+		if out[i].result.Settled || out[i].Source != nil {
 			continue
 		}
 		var err error
@@ -76,7 +77,7 @@ func (r *runner) prestart(ctx context.Context, all []bound) error {
 	var wait sync.WaitGroup
 	seen := map[string]bool{}
 	for _, b := range all {
-		if b.result.settled {
+		if b.result.Settled {
 			continue
 		}
 		installed, _ := r.installed(b)
@@ -123,73 +124,73 @@ func (r *runner) isInstalled(b bound) bool {
 func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 	installed, err := r.installed(b)
 	if err != nil {
-		missing := b.notFound(naming.Prefix(b.Kind)+cmp.Or(b.provider, "*"), r.providers(b.Kind), err)
+		missing := b.NotFound(naming.Prefix(b.Kind)+cmp.Or(b.provider, "*"), r.providers(b.Kind), err)
 		if r.o.Mode == ModeValidate { // what the contract's own schema shows is reported without a plugin
-			missing = slices.Concat(b.contractProblems(), missing)
+			missing = slices.Concat(b.ContractProblems(), missing)
 		}
-		b.result = failed(missing)
+		b.result = values.Failed(missing)
 		return b, nil
 	}
-	var fitting []*candidate
+	var fitting []*values.Candidate
 	for _, p := range installed {
-		c, wrong, err := r.start(ctx, b.doc, p)
+		c, wrong, err := r.start(ctx, b.Doc, p)
 		switch {
 		case err != nil:
 			return b, err
-		case len(wrong) > 0 && b.provider == "" && wrong[0].err.Code == pluginv1.CodeUnsupported.String():
-			b.refusals = append(b.refusals, wrong[0].err.Message)
+		case len(wrong) > 0 && b.provider == "" && wrong[0].Err.Code == pluginv1.CodeUnsupported.String():
+			b.refusals = append(b.refusals, wrong[0].Err.Message)
 		case len(wrong) > 0: // a choice among the others would hide it
-			b.result = failed(wrong)
+			b.result = values.Failed(wrong)
 			return b, nil
 		case r.fits(b, c):
 			fitting = append(fitting, c)
-			r.log.Debug("provider fits", "document", b.label(), "provider", c.provider, "fitness", c.plugin.Description.Fitness.String())
+			r.log.Debug("provider fits", "document", b.Label(), "provider", c.Provider, "fitness", c.Plugin.Description.Fitness.String())
 		case b.provider == "":
-			b.refusals = append(b.refusals, c.provider+": "+cmp.Or(c.plugin.Description.FitnessReason, "does not serve this machine"))
+			b.refusals = append(b.refusals, c.Provider+": "+cmp.Or(c.Plugin.Description.FitnessReason, "does not serve this machine"))
 		default:
-			b.result = result{by: c}.fail(b.unfit(c))
+			b.result = values.Result{By: c}.Fail(b.unfit(c))
 		}
 	}
-	b.ranks = ranked(fitting, r.o.Target)
+	b.ranks = values.Ranked(fitting, r.o.Target)
 	return b, nil
 }
 
 // fits reports whether a candidate serves this machine. Validation asks every candidate, because the document may be for
 // another machine.
-func (r *runner) fits(b bound, c *candidate) bool {
-	fitness := c.plugin.Description.Fitness
+func (r *runner) fits(b bound, c *values.Candidate) bool {
+	fitness := c.Plugin.Description.Fitness
 	return r.o.Mode == ModeValidate || fitness > pluginv1.FitnessUnsupported ||
 		b.provider != "" && fitness == pluginv1.FitnessUnspecified
 }
 
 // unfit returns the problem of a fixed provider that does not serve this machine.
-func (b bound) unfit(c *candidate) problems {
+func (b bound) unfit(c *values.Candidate) values.Problems {
 	field := ""
 	if b.Provider != "" {
 		field = "spec.provider"
 	}
-	return b.problem(field, report.Error{
+	return b.Problem(field, report.Error{
 		Code: pluginv1.CodeUnsupported.String(),
-		Message: fmt.Sprintf("the provider %s does not serve this machine: %s", c.provider,
-			cmp.Or(c.plugin.Description.FitnessReason, "it gives no reason")),
+		Message: fmt.Sprintf("the provider %s does not serve this machine: %s", c.Provider,
+			cmp.Or(c.Plugin.Description.FitnessReason, "it gives no reason")),
 		Hint: "name another provider, or none to let machineadm choose",
 	})
 }
 
 // start starts a plugin and checks that it serves the document. An error ends the run.
-func (r *runner) start(ctx context.Context, d doc, p catalog.Plugin) (*candidate, problems, error) {
+func (r *runner) start(ctx context.Context, d values.Doc, p catalog.Plugin) (*values.Candidate, values.Problems, error) {
 	started, err := r.deps.Plugins.Start(ctx, p)
 	if err != nil {
-		if expired(err) && ctx.Err() != nil {
+		if values.Expired(err) && ctx.Err() != nil {
 			return nil, nil, r.contextEnded(ctx.Err())
 		}
-		return nil, d.fromLaunch(p.Binary, err), nil
+		return nil, d.FromLaunch(p.Binary, err), nil
 	}
 	kind, ok := started.Description.Serves(d.APIVersion, d.Kind)
 	if !ok {
-		return nil, d.unserved(p.Binary, started.Description), nil
+		return nil, d.Unserved(p.Binary, started.Description), nil
 	}
-	return &candidate{
-		plugin: started, binary: p.Binary, kind: kind, provider: strings.TrimPrefix(p.Binary, naming.Prefix(d.Kind)),
+	return &values.Candidate{
+		Plugin: started, Binary: p.Binary, Kind: kind, Provider: strings.TrimPrefix(p.Binary, naming.Prefix(d.Kind)),
 	}, nil, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // stopInterval is the time between two Stop requests to a plugin that has not ended its Apply.
@@ -19,28 +20,28 @@ var (
 )
 
 // call runs Apply until end, and ends it early when the run is interrupted.
-func (r *runner) call(ctx context.Context, p planned, res result, end time.Time) (result, error) {
-	request, err := r.request(p.doc, res.by)
+func (r *runner) call(ctx context.Context, p values.Planned, res values.Result, end time.Time) (values.Result, error) {
+	request, err := r.request(p.Doc, res.By)
 	if err != nil {
 		return res, err
 	}
 	request.TimeLeft = time.Until(end)
-	r.log.Debug("apply started", "document", p.label(), "plugin", res.by.binary)
+	r.log.Debug("apply started", "document", p.Label(), "plugin", res.By.Binary)
 	// The call outlives the run's deadline by the grace, because Stop comes first.
 	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	s := supervisor{run: r, by: res.by, cancel: cancel, unsaved: make(chan struct{}), done: make(chan struct{})}
+	s := supervisor{run: r, by: res.By, cancel: cancel, unsaved: make(chan struct{}), done: make(chan struct{})}
 	early := make(chan error, 1)
 	go func() { early <- s.supervise(ctx, request.TimeLeft) }()
 	began := time.Now()
-	l := &listener{run: r, doc: p.doc, result: res, started: map[string]started{}, failed: s.unsaved}
-	quiet := repeat(waitLook, l.beat)
-	finished, err := res.by.plugin.Apply(call, request, 0, l.receive)
+	l := &listener{run: r, doc: p.Doc, result: res, started: map[string]started{}, failed: s.unsaved}
+	quiet := values.Repeat(values.WaitLook, l.beat)
+	finished, err := res.By.Plugin.Apply(call, request, 0, l.receive)
 	quiet()
 	close(s.done)
 	cause := <-early
 	res = l.close(err == nil && finished.Error != nil)
-	r.log.Debug("apply ended", "document", p.label(), "took", time.Since(began))
+	r.log.Debug("apply ended", "document", p.Label(), "took", time.Since(began))
 	if err == nil && l.failure == nil { // Apply ended in order
 		l.failure = r.dropRequests(p)
 	}
@@ -49,33 +50,33 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 		return res, l.failure
 	case cause != nil && (err != nil || finished.Stopped):
 		if errors.Is(cause, errTimedOut) {
-			return res, p.timedOut(res.by)
+			return res, p.TimedOut(res.By)
 		}
 		return res, r.contextEnded(cause)
-	case expired(err):
-		return res, p.fromPlugin(res.by, selfCancelled(err))
+	case values.Expired(err):
+		return res, p.FromPlugin(res.By, values.SelfCancelled(err))
 	case err != nil:
-		return res, p.fromPlugin(res.by, err)
+		return res, p.FromPlugin(res.By, err)
 	case finished.Error != nil && finished.Error.Code == pluginv1.CodeRetry:
 		return res, finished.Error
 	case finished.Error != nil:
-		return res, p.fromPlugin(res.by, finished.Error)
+		return res, p.FromPlugin(res.By, finished.Error)
 	case finished.Stopped:
-		return res, p.fromPlugin(res.by, &pluginv1.Error{Message: "the plugin stopped without a Stop request"})
+		return res, p.FromPlugin(res.By, &pluginv1.Error{Message: "the plugin stopped without a Stop request"})
 	case len(finished.Deferred) > 0:
-		return res.deferLive(finished.Deferred), nil
-	case res.changed():
-		return res.end(report.Changed, ""), nil
+		return res.DeferLive(finished.Deferred), nil
+	case res.Changed():
+		return res.End(report.Changed, ""), nil
 	default:
-		return res.end(report.Unchanged, ""), nil
+		return res.End(report.Unchanged, ""), nil
 	}
 }
 
 // withinLimit returns the error of a part of the document's turn: that of its limit, if it is this that ended the part, and not
 // the limit of the run.
-func (p *planned) withinLimit(ctx context.Context, err error) error {
-	if endsRun(err) && asProblems(err)[0].err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
-		return p.timedOut(p.result.by)
+func withinLimit(ctx context.Context, p *values.Planned, err error) error {
+	if values.EndsRun(err) && values.AsProblems(err)[0].Err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
+		return p.TimedOut(p.Result.By)
 	}
 	return err
 }
@@ -84,7 +85,7 @@ func (p *planned) withinLimit(ctx context.Context, err error) error {
 // grace by cancelling the call and killing the plugin.
 type supervisor struct {
 	run     *runner
-	by      *candidate
+	by      *values.Candidate
 	cancel  context.CancelFunc // of the call
 	unsaved chan struct{}      // closed when state cannot be saved
 	done    chan struct{}      // closed when Apply has returned
@@ -117,7 +118,7 @@ func (s *supervisor) stop(ctx context.Context) {
 	defer cancel()
 	go func() {
 		for { // repeatedly, because a Stop that arrives before its Apply has no effect
-			_ = s.by.plugin.Stop(grace) // the grace ends an Apply that ignores Stop
+			_ = s.by.Plugin.Stop(grace) // the grace ends an Apply that ignores Stop
 			select {
 			case <-s.done:
 				return
@@ -138,7 +139,7 @@ func (s *supervisor) stop(ctx context.Context) {
 		case <-grace.Done():
 		}
 		s.cancel()
-		s.by.plugin.Kill()
+		s.by.Plugin.Kill()
 		return
 	}
 }

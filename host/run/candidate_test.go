@@ -13,17 +13,18 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 func TestRanked(t *testing.T) {
 	t.Parallel()
-	provider := func(name string, f pluginv1.Fitness, distributions ...string) *candidate {
-		return &candidate{provider: name, plugin: &launch.Plugin{
+	provider := func(name string, f pluginv1.Fitness, distributions ...string) *values.Candidate {
+		return &values.Candidate{Provider: name, Plugin: &launch.Plugin{
 			Description: pluginv1.Description{Fitness: f, Distributions: distributions},
 		}}
 	}
 	mint := target.Target{OS: "linux", Distribution: "linuxmint", Like: []string{"ubuntu", "debian"}}
-	for want, all := range map[string][]*candidate{
+	for want, all := range map[string][]*values.Candidate{
 		"active installed absent": {
 			provider("absent", pluginv1.FitnessAbsent, "linuxmint"), provider("active", pluginv1.FitnessActive), provider("installed", pluginv1.FitnessInstalled, "linuxmint"),
 		},
@@ -36,10 +37,10 @@ func TestRanked(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, rank := range ranked(all, mint) {
+		for _, rank := range values.Ranked(all, mint) {
 			var names []string
 			for _, c := range rank {
-				names = append(names, c.provider)
+				names = append(names, c.Provider)
 			}
 			got = append(got, strings.Join(names, "="))
 		}

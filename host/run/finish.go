@@ -7,12 +7,13 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // finish sets the outcome and exit code of the run. It writes the sentinel last, after the report and the removal of the
 // pending run.
 func (r *runner) finish(ctx context.Context, err error) (report.Report, map[string]string) {
-	r.times.enter(report.StageFinish)
+	r.times.Enter(report.StageFinish)
 	r.setOutcome(err)
 	if q, due := r.dueReboot(); due && r.applied() {
 		r.setOutcome(r.rebootRequired(q.Document, "every document is done; the machine must reboot"))
@@ -27,12 +28,12 @@ func (r *runner) finish(ctx context.Context, err error) (report.Report, map[stri
 	for i := range r.results {
 		// A valid document has no outcome, nor has a pending document of a plan.
 		undecided := r.o.Mode == ModeValidate || r.o.Mode == ModePlan && err == nil
-		if !r.results[i].settled && !undecided {
-			r.results[i] = r.results[i].end(report.Skipped, "")
+		if !r.results[i].Settled && !undecided {
+			r.results[i] = r.results[i].End(report.Skipped, "")
 		}
 	}
-	r.times.end = time.Now()
-	r.head.FinishedAt = r.times.end.UTC()
+	r.times.End = time.Now()
+	r.head.FinishedAt = r.times.End.UTC()
 	r.recordEnd(ctx)
 	if r.applied() {
 		if err := r.succeed(ctx); err != nil {
@@ -90,21 +91,21 @@ func (r *runner) recordFailed(ctx context.Context, err error) {
 // setOutcome sets outcome and exit code by an error, nil for success. It adds errors of the run to the run's; others are in
 // the results of documents.
 func (r *runner) setOutcome(err error) {
-	found := asProblems(err)
+	found := values.AsProblems(err)
 	if len(found) == 0 {
 		r.head.Outcome, r.head.ExitCode = report.RunSucceeded, r.success()
 		return
 	}
-	if found[0].id == "" {
+	if found[0].ID == "" {
 		r.problems = append(r.problems, found...)
 	}
-	r.head.Outcome, r.head.ExitCode = report.Ending(found[0].err.Code, r.changed)
+	r.head.Outcome, r.head.ExitCode = report.Ending(found[0].Err.Code, r.changed)
 }
 
 // success returns the exit code of a run without errors, which for a plan depends on its changes.
 func (r *runner) success() int {
 	_, due := r.dueReboot()
-	differs := due || slices.ContainsFunc(r.results, func(res result) bool { return !res.settled || res.changed() })
+	differs := due || slices.ContainsFunc(r.results, func(res values.Result) bool { return !res.Settled || res.Changed() })
 	if r.o.Mode == ModePlan && differs && !r.o.ResolveOnly {
 		return report.ExitDiffers
 	}
@@ -120,11 +121,11 @@ func (r *runner) endResume(ctx context.Context) (err error) {
 		r.head.Resume = report.ResumeAtBoot
 		return nil
 	}
-	complete := !slices.ContainsFunc(r.results, func(res result) bool {
-		return !res.settled || res.outcome == report.Failed || res.outcome == report.Skipped
+	complete := !slices.ContainsFunc(r.results, func(res values.Result) bool {
+		return !res.Settled || res.Outcome == report.Failed || res.Outcome == report.Skipped
 	})
 	r.head.Resume, err = r.deps.Resume.End(ctx, r.head.Outcome, complete)
-	return stateError("", err)
+	return values.StateError("", err)
 }
 
 // succeed removes what was saved for later runs, and writes the sentinel after a live run of all phases that deferred
@@ -132,22 +133,22 @@ func (r *runner) endResume(ctx context.Context) (err error) {
 func (r *runner) succeed(ctx context.Context) error {
 	if r.deps.Resume != nil {
 		if _, err := r.deps.Resume.End(ctx, report.RunSucceeded, true); err != nil {
-			return stateError("", err)
+			return values.StateError("", err)
 		}
 	}
 	if r.deps.Resolved != nil {
 		if err := r.deps.Resolved.Forget(); err != nil {
-			return stateError("remove what documents stood for", err)
+			return values.StateError("remove what documents stood for", err)
 		}
 	}
 	if r.deps.Reboots != nil {
 		if err := r.deps.Reboots.Forget(); err != nil {
-			return stateError("", err)
+			return values.StateError("", err)
 		}
 	}
-	deferred := slices.ContainsFunc(r.results, func(res result) bool { return res.outcome == report.Deferred })
+	deferred := slices.ContainsFunc(r.results, func(res values.Result) bool { return res.Outcome == report.Deferred })
 	if r.deps.Sentinel == nil || r.o.Phase != pluginv1.PhaseUnspecified || deferred {
 		return nil
 	}
-	return stateError("write the sentinel", r.deps.Sentinel.Write())
+	return values.StateError("write the sentinel", r.deps.Sentinel.Write())
 }

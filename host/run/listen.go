@@ -9,13 +9,14 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // listener adds the events of an Apply to a result, and passes them to the observer within a budget.
 type listener struct {
 	run     *runner
-	doc     doc
-	result  result
+	doc     values.Doc
+	result  values.Result
 	mu      sync.Mutex // for beat, beside receive
 	started map[string]started
 	shown   int             // bytes passed on
@@ -64,9 +65,9 @@ func (l *listener) receive(event pluginv1.Event) error {
 			l.emit(Event{Type: EventProgress, Message: e.Message}, len(e.Message))
 		}
 	case pluginv1.Warning:
-		before := len(l.result.warnings)
-		if l.result = l.result.warn(e); len(l.result.warnings) > before {
-			text := warningText(e)
+		before := len(l.result.Warnings)
+		if l.result = l.result.Warn(e); len(l.result.Warnings) > before {
+			text := values.WarningText(e)
 			l.emit(Event{Type: EventWarning, Message: text}, len(text))
 		}
 	}
@@ -77,25 +78,25 @@ func (l *listener) start(c pluginv1.Change) {
 	now := time.Now()
 	l.started[c.ID] = started{summary: c.Summary, at: now}
 	l.run.changed = true
-	l.result = l.result.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted, StartedAt: l.run.times.at(now)})
+	l.result = l.result.Add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted, StartedAt: l.run.times.At(now)})
 	l.requestReboot(c.Reboot)
 	l.emit(Event{Type: EventChangeStarted, Change: &c}, len(c.Summary)+len(c.Diff))
 	// Before the change is made, so that a report that survives a crash names it. If the report cannot be saved, the plugin
 	// finishes this change and starts no other.
-	l.run.results[l.doc.index] = l.result
+	l.run.results[l.doc.Order] = l.result
 	l.check(l.run.record())
 }
 
 func (l *listener) end(id string, outcome report.Outcome) {
 	var done report.Change
-	l.result, done = l.result.finish(id, outcome, time.Since(l.started[id].at))
+	l.result, done = l.result.Finish(id, outcome, time.Since(l.started[id].at))
 	delete(l.started, id)
 	l.emit(Event{Type: EventChangeFinished, Result: &done}, len(done.Summary))
 }
 
 // close ends the changes that were started and not finished, and returns the result. failed means that the plugin reported
 // their failure; otherwise their end is unknown.
-func (l *listener) close(failed bool) result {
+func (l *listener) close(failed bool) values.Result {
 	outcome := report.Interrupted
 	if failed {
 		outcome = report.Failed
@@ -105,14 +106,14 @@ func (l *listener) close(failed bool) result {
 	}
 	if l.hidden > 0 {
 		text := fmt.Sprintf("the plugin sent more than is shown: %d events are left out", l.hidden)
-		l.result = l.result.warn(pluginv1.Warning{Message: text})
+		l.result = l.result.Warn(pluginv1.Warning{Message: text})
 		l.run.emitFor(l.doc, l.result, Event{Type: EventWarning, Message: text})
 	}
 	return l.result
 }
 
 func (l *listener) requestReboot(when pluginv1.Reboot) {
-	l.check(l.run.requestReboot(l.doc.label(), when, true))
+	l.check(l.run.requestReboot(l.doc.Label(), when, true))
 }
 
 // check keeps the first failure to save something.
@@ -125,7 +126,7 @@ func (l *listener) check(err error) {
 
 // emit passes an event on within the document's budget.
 func (l *listener) emit(e Event, bytes int) {
-	if l.shown += bytes; l.shown > documentBudget {
+	if l.shown += bytes; l.shown > values.DocumentBudget {
 		l.hidden++
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/run/expand"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -141,15 +142,10 @@ type Writes interface {
 	Record(paths []string) error
 }
 
-// Resolved keeps the streams of references, until the run has succeeded: a source may answer only once.
+// Resolved keeps the streams of references, until the run has succeeded.
 type Resolved interface {
-	// Load returns what was kept under a key, nil for nothing.
-	Load(key string) ([]byte, error)
-	// Keep saves it durably, readable by this user only.
-	Keep(key string, data []byte) error
-	// Only removes what is kept under other keys, unless a run that waits for a reboot may need it.
-	Only(keys []string) error
-	// Forget removes all of it.
+	expand.Resolved
+	// Forget removes all of them.
 	Forget() error
 }
 

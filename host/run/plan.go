@@ -11,12 +11,14 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/claims"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // planAll plans every document before any is applied, so that an error anywhere in the stream ends the run before a change.
 // An error ends the run at once.
-func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
-	var out []planned
+func (r *runner) planAll(ctx context.Context, all []bound) ([]values.Planned, error) {
+	var out []values.Planned
 	for _, b := range all {
 		if err := r.checkpoint(ctx); err != nil {
 			return out, err
@@ -25,16 +27,19 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		if err != nil {
 			return out, err
 		}
-		if p.final = r.unresolved(p, out); p.final != nil {
-			p.result = r.warn(p.doc, p.result, p.plan.Warnings...).fail(p.fromPlugin(p.result.by, p.final))
-			p.plan.Claims, p.pending = p.pending.Claims, nil
+		if r.o.Mode != ModeValidate {
+			p.Final = claims.Unresolved(p, out, r.image())
 		}
-		leftOut := p.result.outcome == report.NotApplicable || p.result.reason == report.ReasonPhase
-		if len(p.secret) > 0 && !leftOut {
-			p.result = p.result.fail(slices.Concat(p.secret, p.result.problems))
+		if p.Final != nil {
+			p.Result = r.warn(p.Doc, p.Result, p.Plan.Warnings...).Fail(p.FromPlugin(p.Result.By, p.Final))
+			p.Plan.Claims, p.Pending = p.Pending.Claims, nil
+		}
+		leftOut := p.Result.Outcome == report.NotApplicable || p.Result.Reason == report.ReasonPhase
+		if len(p.Secret) > 0 && !leftOut {
+			p.Result = p.Result.Fail(slices.Concat(p.Secret, p.Result.Problems))
 		}
 		out = append(out, p)
-		if p.result.settled {
+		if p.Result.Settled {
 			continue
 		}
 		changes, err := r.explained(ctx, p, out[:len(out)-1])
@@ -46,41 +51,45 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 	if err := r.nameLater(ctx, out); err != nil {
 		return out, err
 	}
-	conflicting := conflicts(out)
-	if len(conflicting) == 0 && !slices.ContainsFunc(out, func(p planned) bool { return p.result.outcome == report.Failed }) {
+	conflicting := claims.Conflicts(out)
+	if len(conflicting) == 0 && !slices.ContainsFunc(out, func(p values.Planned) bool { return p.Result.Outcome == report.Failed }) {
 		var err error
 		if conflicting, err = r.planAgain(ctx, out); err != nil {
 			return out, err
 		}
 	}
-	assumed := assumptions(out)
+	assumed := claims.Assumptions(out)
 	for i, p := range out {
-		p.result = r.warn(p.doc, p.result, slices.Concat(assumed[p.index], r.disordered(p, out[:i], out[i+1:]))...)
-		out[i].result = p.result
-		if wrong := conflicting[p.index]; len(wrong) > 0 {
-			out[i].result = p.result.warn(p.plan.Warnings...).fail(append(p.result.problems, wrong...))
+		warnings := assumed[p.Order]
+		if r.o.Mode == ModeValidate || r.image() { // on a running machine the plan has looked for what is missing
+			warnings = slices.Concat(warnings, claims.Disordered(p, out[:i], out[i+1:]))
+		}
+		p.Result = r.warn(p.Doc, p.Result, warnings...)
+		out[i].Result = p.Result
+		if wrong := conflicting[p.Order]; len(wrong) > 0 {
+			out[i].Result = p.Result.Warn(p.Plan.Warnings...).Fail(append(p.Result.Problems, wrong...))
 		}
 	}
 	return out, nil
 }
 
 // announce emits a plan, within the budget of a document.
-func (r *runner) announce(p planned, changes []PlannedChange) {
+func (r *runner) announce(p values.Planned, changes []PlannedChange) {
 	shown, omitted := withinBudget(changes)
-	res := p.preview(r.image())
+	res := p.Preview(r.image())
 	if omitted > 0 {
-		res.warnings = append(slices.Clone(res.warnings), fmt.Sprintf("%d changes or diffs are too large to be shown", omitted))
+		res.Warnings = append(slices.Clone(res.Warnings), fmt.Sprintf("%d changes or diffs are too large to be shown", omitted))
 	}
 	pending := ""
-	if p.pending != nil {
-		pending = cmp.Or(p.pending.Message, violationsText(p.pending), "the machine is not ready")
-		if hint := hintOf(p.pending); hint != "" {
+	if p.Pending != nil {
+		pending = cmp.Or(p.Pending.Message, values.ViolationsText(p.Pending), "the machine is not ready")
+		if hint := hintOf(p.Pending); hint != "" {
 			pending += "; " + hint
 		}
 	}
-	r.log.Info("document planned", "document", p.label(), "provider", p.result.by.provider, "changes", len(p.plan.Changes), "pending", pending != "")
+	r.log.Info("document planned", "document", p.Label(), "provider", p.Result.By.Provider, "changes", len(p.Plan.Changes), "pending", pending != "")
 	if r.o.Mode != ModeValidate { // validate plans against an empty root: no machine has these changes
-		r.emitFor(p.doc, res, Event{Type: EventDocumentPlanned, Planned: shown, Pending: pending})
+		r.emitFor(p.Doc, res, Event{Type: EventDocumentPlanned, Planned: shown, Pending: pending})
 	}
 }
 
@@ -92,20 +101,20 @@ func hintOf(e *pluginv1.Error) string {
 }
 
 // planFirst plans one document for the first time, with the best candidate that supports it. An error ends the run.
-func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, error) {
-	out := planned{doc: b.doc, result: b.result, provides: b.provides()}
-	if b.source != nil {
-		out.pending = b.source.pending
+func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (values.Planned, error) {
+	out := values.Planned{Doc: b.Doc, Result: b.result, Provides: b.provides()}
+	if b.Source != nil {
+		out.Pending = b.Source.Pending
 	}
-	if b.result.settled || b.source != nil {
+	if b.result.Settled || b.Source != nil {
 		return out, nil
 	}
 	refusals := b.refusals
 	// In ModeValidate an open document is invalid only if every candidate that can serve this platform refuses it.
-	var invalid, elsewhere *planned
+	var invalid, elsewhere *values.Planned
 	for _, rank := range b.ranks {
 		if len(rank) > 1 && r.o.Mode != ModeValidate {
-			out.result = failed(b.problem("spec.provider", tie(rank)))
+			out.Result = values.Failed(b.Problem("spec.provider", tie(rank)))
 			return out, nil
 		}
 		for _, c := range rank {
@@ -115,11 +124,11 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 				return out, err
 			case refused != "":
 				refusals = append(refusals, refused)
-			case r.o.Mode == ModeValidate && p.isElsewhere():
+			case r.o.Mode == ModeValidate && p.IsElsewhere():
 				elsewhere = &p
-			case b.provider != "", p.result.outcome != report.Failed, r.o.Mode != ModeValidate && !p.another:
-				if p.pending != nil { // what the better ones refuse may be easier to cure
-					p.plan.Warnings = append(p.plan.Warnings, passedOver(refusals[len(b.refusals):])...)
+			case b.provider != "", p.Result.Outcome != report.Failed, r.o.Mode != ModeValidate && !p.Another:
+				if p.Pending != nil { // what the better ones refuse may be easier to cure
+					p.Plan.Warnings = append(p.Plan.Warnings, passedOver(refusals[len(b.refusals):])...)
 				}
 				return p, nil
 			case invalid == nil:
@@ -131,13 +140,13 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 	case invalid != nil:
 		return *invalid, nil
 	case elsewhere != nil && len(refusals) == len(b.refusals):
-		out.result = r.contractOnly(b.doc)
-		out.result.by = elsewhere.result.by
+		out.Result = r.contractOnly(b.Doc)
+		out.Result.By = elsewhere.Result.By
 		return out, nil
 	}
-	out.result = failed(b.problem("", report.Error{
+	out.Result = values.Failed(b.Problem("", report.Error{
 		Code: pluginv1.CodeUnsupported.String(), Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
-		Hint: cmp.Or(b.apiVersionHint(), "install a provider that can, or change what they refuse"),
+		Hint: cmp.Or(b.APIVersionHint(), "install a provider that can, or change what they refuse"),
 	}))
 	return out, nil
 }
@@ -150,10 +159,10 @@ func passedOver(refusals []string) (out []pluginv1.Warning) {
 	return out
 }
 
-func tie(rank []*candidate) report.Error {
+func tie(rank []*values.Candidate) report.Error {
 	var names []string
 	for _, c := range rank {
-		names = append(names, c.binary)
+		names = append(names, c.Binary)
 	}
 	return report.Error{
 		Code: pluginv1.CodePrecondition.String(), Message: "several providers fit equally well: " + strings.Join(names, " and "),
@@ -162,36 +171,36 @@ func tie(rank []*candidate) report.Error {
 }
 
 // try plans a document with one candidate. A refusal leaves the document to the next candidate.
-func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out planned, refused string, err error) {
-	out = planned{doc: b.doc, result: result{by: c}, provides: c.kind.Provides}
-	if r.otherPhase(c.kind.Phase) {
-		out.result = out.result.end(report.Deferred, report.ReasonPhase)
+func (r *runner) try(ctx context.Context, b bound, c *values.Candidate, o outlook) (out values.Planned, refused string, err error) {
+	out = values.Planned{Doc: b.Doc, Result: values.Result{By: c}, Provides: c.Kind.Provides}
+	if r.otherPhase(c.Kind.Phase) {
+		out.Result = out.Result.End(report.Deferred, report.ReasonPhase)
 		return out, "", nil
 	}
-	out.plan, err = r.requestPlan(ctx, b.doc, c, o)
-	var own problems
+	out.Plan, err = r.requestPlan(ctx, b.Doc, c, o)
+	var own values.Problems
 	switch {
-	case err == nil || endsRun(err):
+	case err == nil || values.EndsRun(err):
 		return out, "", err
 	case errors.As(err, &own):
-		out.result = out.result.fail(own)
+		out.Result = out.Result.Fail(own)
 		return out, "", nil
 	}
 	e := pluginv1.AsError(err)
 	switch {
 	case errors.Is(err, pluginv1.ErrCrashed):
 	case e.Code == pluginv1.CodePrecondition, e.Code == pluginv1.CodeRetry,
-		// Unsupported because of the platform, see isElsewhere.
+		// Unsupported because of the platform, see IsElsewhere.
 		e.Code == pluginv1.CodeUnsupported && r.o.Mode == ModeValidate && len(e.Violations) == 0:
-		out.pending, out.plan.Warnings = e, e.Warnings
+		out.Pending, out.Plan.Warnings = e, e.Warnings
 		return out, "", nil
 	case e.Code == pluginv1.CodeUnsupported && b.provider == "":
-		return out, c.provider + ": " + cmp.Or(refusalText(e), e.Error()), nil
+		return out, c.Provider + ": " + cmp.Or(values.RefusalText(e), e.Error()), nil
 	}
-	out.another = e.Code == pluginv1.CodeInvalidConfig && len(e.Violations) > 0 && !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
+	out.Another = e.Code == pluginv1.CodeInvalidConfig && len(e.Violations) > 0 && !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
 		return !strings.HasPrefix(v.Field, "spec.providerConfig")
 	})
-	out.result = out.result.fail(b.fromPlugin(c, err))
+	out.Result = out.Result.Fail(b.FromPlugin(c, err))
 	return out, "", nil
 }
 
@@ -201,4 +210,23 @@ func (r *runner) otherPhase(phase pluginv1.Phase) bool {
 		phase = pluginv1.PhaseProvisioning
 	}
 	return r.o.Phase != pluginv1.PhaseUnspecified && r.o.Phase != phase
+}
+
+// withinBudget omits diffs, and then whole changes, beyond the budget of a document, and counts them.
+func withinBudget(changes []PlannedChange) (shown []PlannedChange, omitted int) {
+	size := 0
+	for _, c := range changes {
+		size += len(c.ID) + len(c.Summary)
+		if size > values.DocumentBudget {
+			omitted++
+			continue
+		}
+		if size+len(c.Diff) > values.DocumentBudget {
+			c.Diff = ""
+			omitted++
+		}
+		size += len(c.Diff)
+		shown = append(shown, c)
+	}
+	return shown, omitted
 }

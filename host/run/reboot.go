@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -30,7 +31,7 @@ func (r *runner) keepRequests(all []state.Request) error {
 		return nil
 	}
 	if err := r.deps.Reboots.Keep(all); err != nil {
-		return stateError("record a requested reboot", err)
+		return values.StateError("record a requested reboot", err)
 	}
 	r.requests = all
 	return nil
@@ -38,9 +39,9 @@ func (r *runner) keepRequests(all []state.Request) error {
 
 // confirmRequests marks the planned reboot of an earlier run as asked for if the document no longer plans the change that
 // needs it: the change was made.
-func (r *runner) confirmRequests(p planned) error {
+func (r *runner) confirmRequests(p values.Planned) error {
 	for _, q := range r.requests {
-		if q.Document == p.label() && !q.Asked && !p.needsReboot() {
+		if q.Document == p.Label() && !q.Asked && !p.NeedsReboot() {
 			return r.requestReboot(q.Document, q.When, true)
 		}
 	}
@@ -49,22 +50,22 @@ func (r *runner) confirmRequests(p planned) error {
 
 // dropRequests removes the planned reboot of a document whose Apply ended in order and did not start the change that needs
 // it.
-func (r *runner) dropRequests(p planned) error {
+func (r *runner) dropRequests(p values.Planned) error {
 	return r.keepRequests(slices.DeleteFunc(slices.Clone(r.requests), func(q state.Request) bool {
-		return q.Document == p.label() && !q.Asked && p.needsReboot()
+		return q.Document == p.Label() && !q.Asked && p.NeedsReboot()
 	}))
 }
 
 // askedBeforeNext reports whether a document asked for a reboot before the next document.
-func (r *runner) askedBeforeNext(d doc) bool {
-	return slices.Contains(r.requests, state.Request{Document: d.label(), When: pluginv1.RebootBeforeNext, Asked: true})
+func (r *runner) askedBeforeNext(d values.Doc) bool {
+	return slices.Contains(r.requests, state.Request{Document: d.Label(), When: pluginv1.RebootBeforeNext, Asked: true})
 }
 
 // earlierReboot returns a BeforeNext reboot of an earlier run whose document has no turn in this run. A planned one counts:
 // whether its change was started is unknown.
-func (r *runner) earlierReboot(all []planned) (state.Request, bool) {
+func (r *runner) earlierReboot(all []values.Planned) (state.Request, bool) {
 	for _, q := range r.requests {
-		hasTurn := slices.ContainsFunc(all, func(p planned) bool { return p.label() == q.Document && !p.result.settled })
+		hasTurn := slices.ContainsFunc(all, func(p values.Planned) bool { return p.Label() == q.Document && !p.Result.Settled })
 		if !hasTurn && q.When == pluginv1.RebootBeforeNext {
 			return q, true
 		}
@@ -75,7 +76,7 @@ func (r *runner) earlierReboot(all []planned) (state.Request, bool) {
 // dueReboot returns the reboot that is due after the last document.
 func (r *runner) dueReboot() (state.Request, bool) {
 	for _, q := range r.requests {
-		if q.Asked || !slices.ContainsFunc(r.docs, func(d doc) bool { return d.label() == q.Document }) {
+		if q.Asked || !slices.ContainsFunc(r.docs, func(d values.Doc) bool { return d.Label() == q.Document }) {
 			return q, true
 		}
 	}
@@ -88,7 +89,7 @@ func (r *runner) rebootRequired(document, message string) error {
 	if r.o.Reboot {
 		hint = "wait: the run continues after the reboot"
 	}
-	return ofRun(report.Error{Code: report.CodeReboot, Document: document, Message: message, Hint: hint})
+	return values.OfRun(report.Error{Code: report.CodeReboot, Document: document, Message: message, Hint: hint})
 }
 
 // prepareReboot counts the reboot and saves the run for the next boot, before the caller reboots: a stream that asks at
@@ -100,10 +101,10 @@ func (r *runner) prepareReboot(ctx context.Context) error {
 	if r.deps.Reboots != nil {
 		n, err := r.deps.Reboots.Count(r.counted)
 		if err != nil {
-			return stateError("count the reboot", err)
+			return values.StateError("count the reboot", err)
 		}
 		if n > MaxReboots {
-			return ofRun(report.Error{
+			return values.OfRun(report.Error{
 				Code: report.CodeReboots, Message: fmt.Sprintf("the stream asks for reboot %d; at most %d are made", n, MaxReboots),
 				Hint: "find in the report which change asks each time; a run that succeeds, also one without --reboot, resets the count",
 			})
@@ -113,7 +114,7 @@ func (r *runner) prepareReboot(ctx context.Context) error {
 		return nil
 	}
 	if err := r.deps.Resume.Keep(ctx); err != nil {
-		return newStateError(err, "see that the directory in the message is writable and not full, then run again; or run without --reboot, and reboot by hand")
+		return values.NewStateError(err, "see that the directory in the message is writable and not full, then run again; or run without --reboot, and reboot by hand")
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // Execute runs a stream and returns its report, and the raw output of other programs by the name in the report's errors. The
@@ -23,28 +23,35 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 		deps.Observe = func(Event) {}
 	}
 	head.Outcome = report.RunRunning
-	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head, counted: head.StreamDigest}
-	r.times = times{start: head.StartedAt, stages: []stage{{report.StagePrepare, head.StartedAt}}, plans: map[string]time.Duration{}}
-	_, _ = rand.Read(r.claimKey) // never fails: crypto/rand ends the process instead
+	r := newRunner(o, deps, head)
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	return r.finish(context.WithoutCancel(ctx), r.execute(ctx))
 }
 
+func newRunner(o Options, deps Dependencies, head report.Report) *runner {
+	r := &runner{
+		o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head, counted: head.StreamDigest,
+		times: values.NewTimes(head.StartedAt),
+	}
+	_, _ = rand.Read(r.claimKey) // never fails: crypto/rand ends the process instead
+	return r
+}
+
 // execute passes the stream through the stages. The error ends the run: problems that are in the results of documents
 // already, or an error of the run.
 func (r *runner) execute(ctx context.Context) error {
-	s, err := read("", r.o.Stream)
+	s, err := values.Read("", r.o.Stream)
 	if err != nil {
 		return err
 	}
 	if r.o.Mode != ModeValidate && r.image() && !r.o.AllowSecrets {
-		s = withoutSecrets(s)
+		s = values.WithoutSecrets(s)
 	}
 	r.begin(s)
 	if r.deps.Reboots != nil {
 		if r.requests, err = r.deps.Reboots.Requests(); err != nil {
-			return stateError("", err)
+			return values.StateError("", err)
 		}
 	}
 	started, _ := r.report()
@@ -72,38 +79,38 @@ func (r *runner) execute(ctx context.Context) error {
 }
 
 // begin sets the documents of the run, with the results of those that are wrong.
-func (r *runner) begin(s stream) {
-	r.docs, r.results, r.problems = s.docs, make([]result, len(s.docs)), s.problems
-	for i, d := range s.docs {
-		if len(d.wrong) > 0 {
-			r.results[i] = failed(d.wrong)
+func (r *runner) begin(s values.Stream) {
+	r.docs, r.results, r.problems = s.Docs, make([]values.Result, len(s.Docs)), s.Problems
+	for i, d := range s.Docs {
+		if len(d.Wrong) > 0 {
+			r.results[i] = values.Failed(d.Wrong)
 		}
 	}
 }
 
 // prepare binds and plans every document. It collects the errors of all documents.
-func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
+func (r *runner) prepare(ctx context.Context, s values.Stream) ([]values.Planned, error) {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
-	r.times.enter(report.StageStart)
+	r.times.Enter(report.StageStart)
 	bound, err := r.bindAll(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	r.times.enter(report.StagePlan)
+	r.times.Enter(report.StagePlan)
 	all, err := r.planAll(ctx, bound)
-	wrong := slices.Clone(s.problems)
+	wrong := slices.Clone(s.Problems)
 	for i, p := range all {
-		r.results[i] = p.result
+		r.results[i] = p.Result
 		switch r.o.Mode {
 		case ModePlan:
-			r.results[i] = p.outcome(r.image())
+			r.results[i] = p.Outcome(r.image())
 		case ModeApply: // the run can end before its turn
-			r.results[i] = p.result.warn(p.plan.Warnings...)
+			r.results[i] = p.Result.Warn(p.Plan.Warnings...)
 		case ModeValidate: // no document-planned has them
-			r.results[i] = r.warn(p.doc, p.result, p.plan.Warnings...)
+			r.results[i] = r.warn(p.Doc, p.Result, p.Plan.Warnings...)
 		}
-		wrong = append(wrong, p.result.problems...)
+		wrong = append(wrong, p.Result.Problems...)
 	}
 	if err != nil {
 		return all, err
@@ -114,7 +121,7 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 	}
 	r.problems = append(r.problems, more...)
 	if wrong = append(wrong, more...); len(wrong) > 0 {
-		return all, wrong.sorted()
+		return all, wrong.Sorted()
 	}
 	if err := r.checkApplicable(all); err != nil {
 		return all, err
@@ -123,9 +130,9 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 }
 
 // checkChoices refuses an image that takes no choices of providers, which are saved before its first change.
-func (r *runner) checkChoices(all []planned) error {
-	changing := slices.ContainsFunc(all, func(p planned) bool {
-		return !p.result.settled && (p.pending != nil || p.deferred(r.image()) < len(p.plan.Changes))
+func (r *runner) checkChoices(all []values.Planned) error {
+	changing := slices.ContainsFunc(all, func(p values.Planned) bool {
+		return !p.Result.Settled && (p.Pending != nil || p.Deferred(r.image()) < len(p.Plan.Changes))
 	})
 	if r.deps.Choosable == nil || r.o.Mode == ModeValidate || !changing {
 		return nil
@@ -134,7 +141,7 @@ func (r *runner) checkChoices(all []planned) error {
 	if err == nil {
 		return nil
 	}
-	return ofRun(report.Error{
+	return values.OfRun(report.Error{
 		Code: pluginv1.CodePrecondition.String(), File: r.o.Stream.File, Message: "the image takes no choices of providers: " + err.Error(),
 		Hint: "correct what the path names (namei -l, lsattr -d), then run again",
 	})
@@ -142,25 +149,26 @@ func (r *runner) checkChoices(all []planned) error {
 
 // checkFaulty validates the specs of documents that the decoder refused, so that one run reports all errors of a stream. It
 // omits findings of a plugin in fields that the decoder refused.
-func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
-	if len(s.faulty) == 0 {
+func (r *runner) checkFaulty(ctx context.Context, s values.Stream) (values.Problems, error) {
+	if len(s.Faulty) == 0 {
 		return nil, nil
 	}
-	validation := *r
-	validation.o.Mode, validation.deps.State = ModeValidate, nil
-	validation.deps.Observe = func(Event) {} // a faulty document is in no report
-	bound, err := validation.bindAll(ctx, stream{docs: s.faulty})
+	o, deps := r.o, r.deps
+	o.Mode, deps.State = ModeValidate, nil
+	deps.Observe = func(Event) {} // a faulty document is in no report
+	validation := newRunner(o, deps, r.head)
+	bound, err := validation.bindAll(ctx, values.Stream{Docs: s.Faulty})
 	if err != nil {
 		return nil, err
 	}
-	var out problems
+	var out values.Problems
 	for _, b := range bound {
 		p, err := validation.planFirst(ctx, b, outlook{})
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range p.result.problems {
-			if x.err.Code == pluginv1.CodeInvalidConfig.String() && !s.refusedField(b.doc, x.err.Field) {
+		for _, x := range p.Result.Problems {
+			if x.Err.Code == pluginv1.CodeInvalidConfig.String() && !s.RefusedField(b.Doc, x.Err.Field) {
 				out = append(out, x)
 			}
 		}
@@ -169,17 +177,17 @@ func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
 }
 
 // checkApplicable refuses a stream without any document for this machine, which would succeed without doing anything.
-func (r *runner) checkApplicable(all []planned) error {
+func (r *runner) checkApplicable(all []values.Planned) error {
 	for _, p := range all {
-		resolved := p.source != nil && p.pending == nil // applies only by the documents of its stream
-		if p.result.outcome != report.NotApplicable && !resolved {
+		resolved := p.Source != nil && p.Pending == nil // applies only by the documents of its stream
+		if p.Result.Outcome != report.NotApplicable && !resolved {
 			return nil
 		}
 	}
 	if len(all) == 0 || r.o.Mode == ModeValidate {
 		return nil
 	}
-	return ofRun(report.Error{
+	return values.OfRun(report.Error{
 		Code: pluginv1.CodePrecondition.String(), File: r.o.Stream.File,
 		Message: fmt.Sprintf("no document of the stream applies to this machine (os %s, distribution %s, architecture %s)",
 			r.o.Target.OS, cmp.Or(r.o.Target.Distribution, "unknown"), r.o.Target.Architecture),

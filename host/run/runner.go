@@ -2,15 +2,13 @@ package run
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/envelope"
+	"github.com/machineadm/machineadm/host/run/expand"
+	"github.com/machineadm/machineadm/host/run/values"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -22,29 +20,18 @@ type runner struct {
 	claimKey []byte
 
 	head     report.Report
-	times    times
+	times    values.Times
 	counted  string // the digest of the stream alone, for which reboots are counted
-	docs     []doc
-	results  []result // by index in docs
-	problems problems // of the run and of the stream
+	docs     []values.Doc
+	results  []values.Result // by index in docs
+	problems values.Problems // of the run and of the stream
 	requests []state.Request
-	expander *expander
-	all      []planned // by index in docs, from the end of the first planning
-	chosen   []planned // documents whose providers are not saved yet
+	expander *expand.Expander
+	all      []values.Planned // by index in docs, from the end of the first planning
+	chosen   []values.Planned // documents whose providers are not saved yet
 
 	changed   bool  // the machine was changed, or may have been
 	recordErr error // the first failure of deps.Record
-}
-
-// expander resolves the references of a run. Its limits hold for all of them together.
-type expander struct {
-	*runner
-	chains  map[string]string // of every document, by KIND/NAME
-	keys    []string          // of what this run resolves, also if it cannot yet
-	fetches int
-	bytes   int64
-	opener  *envelope.Opener
-	sums    map[string][sha256.Size]byte // the digests of all that was resolved, by the ID of the document
 }
 
 // image reports whether the run writes into an image.
@@ -67,26 +54,14 @@ func (r *runner) untilInterrupted(ctx context.Context) (context.Context, context
 func (r *runner) checkpoint(ctx context.Context) error {
 	select {
 	case <-r.o.Interrupt:
-		return interruption()
+		return values.Interruption()
 	default:
 		return r.contextEnded(ctx.Err())
 	}
 }
 
 // contextEnded returns the error for the error of the run's context, nil for nil.
-func (r *runner) contextEnded(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return ofRun(report.Error{
-			Code: report.CodeDeadline, Message: fmt.Sprintf("the run took longer than its %s", r.o.Timeout),
-			Hint: "run it again, with a longer --timeout if it needs one",
-		})
-	default:
-		return interruption()
-	}
-}
+func (r *runner) contextEnded(err error) error { return values.ContextEnded(err, r.o.Timeout) }
 
 func (r *runner) emit(e Event) {
 	e.Time = time.Now()
@@ -94,19 +69,19 @@ func (r *runner) emit(e Event) {
 }
 
 // emitFor emits an event of a document.
-func (r *runner) emitFor(d doc, res result, e Event) {
-	folded := fold(d, res)
+func (r *runner) emitFor(d values.Doc, res values.Result, e Event) {
+	folded := values.Fold(d, res)
 	e.Document = &folded
 	r.emit(e)
 }
 
 // warn adds warnings to the result of a document, and emits those that are new. The warnings of a plan in the first planning are in
 // its document-planned.
-func (r *runner) warn(d doc, res result, warnings ...pluginv1.Warning) result {
+func (r *runner) warn(d values.Doc, res values.Result, warnings ...pluginv1.Warning) values.Result {
 	for _, w := range warnings {
-		before := len(res.warnings)
-		if res = res.warn(w); len(res.warnings) > before {
-			r.emitFor(d, res, Event{Type: EventWarning, Message: warningText(w)})
+		before := len(res.Warnings)
+		if res = res.Warn(w); len(res.Warnings) > before {
+			r.emitFor(d, res, Event{Type: EventWarning, Message: values.WarningText(w)})
 		}
 	}
 	return res
@@ -117,73 +92,10 @@ func (r *runner) record() error {
 	if r.deps.Record != nil && r.recordErr == nil {
 		r.recordErr = r.deps.Record(r.report())
 	}
-	return stateError("", r.recordErr)
+	return values.StateError("", r.recordErr)
 }
 
 // report returns the report so far, and the raw output of other programs by the name in the errors.
 func (r *runner) report() (report.Report, map[string]string) {
-	out, details := r.head, map[string]string{}
-	out.Errors, out.Documents, out.Reboots, out.Stages = nil, []report.Document{}, nil, r.times.report()
-	for _, q := range r.requests {
-		if q.Asked {
-			out.Reboots = append(out.Reboots, report.Reboot{Document: q.Document, When: q.When.String()})
-		}
-	}
-	size, omitted := 0, 0
-	add := func(x problem, name string) bool {
-		size += len(x.err.Message) + len(x.err.Hint) + len(x.err.Field)
-		if size > reportBudget {
-			omitted++
-			return false
-		}
-		if x.detail != "" {
-			x.err.Details = name
-			details[name] = x.detail
-		}
-		out.Errors = append(out.Errors, x.err)
-		return true
-	}
-	for _, x := range r.problems {
-		add(x, "run")
-	}
-	for i, d := range r.docs {
-		res := r.results[i]
-		if size += res.size; size > reportBudget {
-			size -= res.size
-			res.omitted += len(res.changes) + len(res.warnings) + len(res.waits)
-			res.changes, res.warnings, res.waits = nil, nil, nil
-		}
-		folded := fold(d, res)
-		folded.PlanMs = r.times.plans[d.id].Milliseconds()
-		for _, x := range res.problems {
-			if add(x, "document-"+d.id) {
-				folded.Errors = append(folded.Errors, len(out.Errors)-1)
-			}
-		}
-		out.Documents = append(out.Documents, folded)
-	}
-	sortErrors(&out)
-	if omitted > 0 {
-		out.Errors = append(out.Errors, report.Error{
-			Code: out.Errors[0].Code, Message: fmt.Sprintf("%d more errors are left out of the report", omitted),
-			Hint: "correct those that are listed first",
-		})
-	}
-	return out, details
-}
-
-// fold returns a document's part of the report, without its errors.
-func fold(d doc, res result) report.Document {
-	out := report.Document{
-		Index: d.Index, ID: d.id, APIVersion: d.APIVersion, Kind: d.Kind, Name: d.Name, Provider: d.Provider,
-		Outcome: res.outcome, Reason: res.reason, Changes: res.changes, Warnings: res.warnings, Omitted: res.omitted,
-		DurationMs: res.took.Milliseconds(), StartedAt: res.began, Waits: res.waits,
-	}
-	if res.by != nil {
-		out.Provider = res.by.provider
-		out.Plugin = &report.Plugin{
-			Path: res.by.plugin.Path, Version: res.by.plugin.Description.Version, SHA256: res.by.plugin.SHA256,
-		}
-	}
-	return out
+	return values.Report(r.head, r.times, r.requests, r.problems, r.docs, r.results)
 }

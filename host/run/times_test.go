@@ -11,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run/values"
 )
 
 // TestLongChange: an event says every 30 s that a change without progress still lasts.
@@ -40,7 +41,7 @@ func TestLongChange(t *testing.T) {
 			if e.Type == EventChangeRunning {
 				said = append(said, *e.Result)
 				assert.Equal(t, "long", e.Result.ID)
-				assert.Zero(t, e.Time.Sub(start)%waitLook)
+				assert.Zero(t, e.Time.Sub(start)%values.WaitLook)
 			}
 		}
 		assert.Equal(t, []report.Change{

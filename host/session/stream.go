@@ -15,6 +15,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/machine"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/run/values"
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -145,7 +146,7 @@ func noteStream(path string, o run.Options, log *slog.Logger) {
 	if err != nil || info.Mode().Perm()&0o044 == 0 {
 		return
 	}
-	if run.HoldsSecret(o.Stream) {
+	if values.HoldsSecret(o.Stream) {
 		log.Warn("the stream contains a secret and other users can read it", "file", path, "remedy", "chmod 600 "+trust.Quote(path))
 	}
 }
