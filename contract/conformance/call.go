@@ -79,6 +79,13 @@ func (p *plugin) get(ctx context.Context, r pluginv1.Request, q query) (got []by
 	return got, nil
 }
 
+// healthy asks the health service.
+func (p *plugin) healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return p.explain(p.Healthy(ctx))
+}
+
 // explain adds the last output of a plugin that has ended.
 func (p *plugin) explain(err error) error {
 	switch {

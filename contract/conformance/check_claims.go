@@ -55,6 +55,9 @@ func claims(ctx context.Context, f *fixture) (result, error) {
 	if got := checkIDs(plan); got.status != Pass {
 		return got, nil
 	}
+	if got := checkStates(plan, f.runner.claimKey); got.status != Pass {
+		return got, nil
+	}
 	if missing := f.runner.c.missingClaims(plan, f.runner.claimKey); missing != "" {
 		return failed(finding{
 			clause: "P-32", expected: "the claims of expect.yaml, beside others", got: "Plan answers with other claims: " + missing,

@@ -26,6 +26,12 @@ func describes(ctx context.Context, f *fixture) (result, error) {
 			got: "Describe fails: " + explained(err), cause: causeOf(err, "Describe does work that can fail"),
 		}), nil
 	}
+	if err := p.healthy(ctx); err != nil {
+		return failed(finding{
+			clause: "P-2", expected: "Check of grpc.health.v1.Health answers SERVING for the service plugin", got: fmt.Sprintf("Check fails: %v", err),
+			cause: "the health service of gRPC is not registered, or not for this name",
+		}), nil
+	}
 	header := f.runner.c.header
 	for _, part := range []func() result{
 		func() result { return f.checkNames(d, header) },

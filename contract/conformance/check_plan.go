@@ -80,6 +80,12 @@ func emptyRoot(ctx context.Context, f *fixture) (result, error) {
 	}
 	r := f.planning()
 	r.Root, r.Target = empty, targetOf(empty)
+	if d, err := p.describe(ctx, r, false); err == nil && d.Fitness == pluginv1.FitnessActive {
+		return failed(finding{
+			clause: "P-12", expected: "the fitness ABSENT, or INSTALLED for what every target has", got: "on an empty root, the fitness is ACTIVE",
+			cause: "the fitness is a constant, or that of the machine on which the plugin runs",
+		}), nil
+	}
 	_, err = p.plan(ctx, r)
 	allowed := []pluginv1.Code{pluginv1.CodePrecondition}
 	for _, code := range []pluginv1.Code{pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported} {

@@ -49,7 +49,28 @@ func unknownField(ctx context.Context, f *fixture) (result, error) {
 			return failed(wrong), nil
 		}
 	}
+	if got, err := f.nullIsAbsent(ctx, p); err != nil || got.status != Pass {
+		return got, err
+	}
 	return f.unknownBelow(ctx, p)
+}
+
+// nullIsAbsent plans with a provider that is null, which every configurator can do without.
+func (f *fixture) nullIsAbsent(ctx context.Context, p *plugin) (result, error) {
+	doc, err := with(f.runner.document, nil, []string{"spec"}, "provider")
+	if err != nil || p.role != configurator {
+		return passed(), err
+	}
+	if _, err := p.plan(ctx, f.planning()); err != nil {
+		return passed(), nil //nolint:nilerr // outcome reports it
+	}
+	if _, err := p.plan(ctx, withDocument(f.planning(), doc)); err != nil {
+		return failed(finding{
+			clause: "F-6", expected: "a field that is null counts as absent", got: fmt.Sprintf("with a provider that is null, Plan fails: %v", err),
+			cause: "a field is tested for its presence, not for a value",
+		}), nil
+	}
+	return passed(), nil
 }
 
 const notDecoded = "the document is decoded without refusing unknown fields, or this part of it is not decoded"

@@ -32,9 +32,9 @@ func checksOfAnswers() []Check {
 				"path of what the case has in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
-			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53", of: everyone, run: describes,
+			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-2, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53", of: everyone, run: describes,
 			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
-				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to",
+				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to; the health service answers",
 		},
 		{
 			Name: "cookie", Clause: "H-4", once: true, of: everyone, run: cookie,
@@ -53,8 +53,8 @@ func checksOfAnswers() []Check {
 			Says: "Apply ends with exactly one finished, and each change is started, then changed",
 		},
 		{
-			Name: "unknown-field", Clause: "G-2, F-11", of: everyone, run: unknownField,
-			Says: "an unknown field is refused with its path; below the spec and providerConfig, it is refused or changes the claims",
+			Name: "unknown-field", Clause: "F-6, F-11, G-2", of: everyone, run: unknownField,
+			Says: "an unknown field is refused with its path; below the spec and providerConfig, it is refused or changes the claims; a provider that is null counts as absent",
 		},
 		{
 			Name: "kind", Clause: "F-20, G-23", eachKind: true, run: kindMeans,
@@ -75,8 +75,8 @@ func checksOfAnswers() []Check {
 			Says: "Plan touches nothing, in the root or beside it; nor do Fetch and Passphrase, in served/ and in the home directory",
 		},
 		{
-			Name: "empty-root", Clause: "G-8", run: emptyRoot,
-			Says: "Plan on an empty root answers with what is missing or Precondition, unless the document itself is refused",
+			Name: "empty-root", Clause: "G-8, P-12", run: emptyRoot,
+			Says: "Plan on an empty root answers with what is missing or Precondition, unless the document itself is refused, and the plugin is not active there",
 		},
 		{
 			Name: "other-target", Clause: "G-1, P-12", of: everyone, run: otherTarget,

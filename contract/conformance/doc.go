@@ -25,8 +25,8 @@
 //     nothing at the absolute path of what the case has in root/ and expect/, and no name in a directory of these;
 //     other paths are not watched [P-16, C-5]
 //   - describe: Describe names the provider and the kind as the binary's file does, a version, the phase and the secret
-//     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to [N-1, N-2, N-3,
-//     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53]
+//     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to; the health service
+//     answers [N-1, N-2, N-3, N-4, P-2, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53]
 //   - cookie: without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why
 //     [H-4]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
@@ -36,7 +36,7 @@
 //   - events: Apply ends with exactly one finished, and each change is started, then changed [P-20, P-22, P-23, P-24,
 //     P-31]
 //   - unknown-field: an unknown field is refused with its path; below the spec and providerConfig, it is refused or
-//     changes the claims [G-2, F-11]
+//     changes the claims; a provider that is null counts as absent [F-6, F-11, G-2]
 //   - kind: of a kind of machineadm, Plan refuses what contract/v1alpha1/cases says, at these fields, and claims what
 //     it says, or answers Unsupported or Precondition to a valid document [F-20, G-23]
 //   - fields: each field of a kind of machineadm that images can hold changes what Plan answers, or is refused; a field
@@ -45,7 +45,7 @@
 //   - plan-writes-nothing: Plan touches nothing, in the root or beside it; nor do Fetch and Passphrase, in served/ and
 //     in the home directory [G-6, P-41]
 //   - empty-root: Plan on an empty root answers with what is missing or Precondition, unless the document itself is
-//     refused [G-8]
+//     refused, and the plugin is not active there [G-8, P-12]
 //   - other-target: a target of another operating system is Unsupported, never a success [G-1, P-12]
 //   - large-document: a document of 10 MiB is answered, not dropped [P-6]
 //   - secrets: no secret of the document or of an object shows in plans, events, errors, logs, arguments or

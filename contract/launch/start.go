@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	plugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -46,6 +48,7 @@ type Process struct {
 	client *plugin.Client
 	runner *processRunner
 	peer   *peer
+	conn   grpc.ClientConnInterface
 }
 
 // Start starts a plugin and makes the handshake. After an error no process is left running.
@@ -125,6 +128,7 @@ func (p *Process) connect() (err error) {
 	}
 	p.Client = c
 	if g, ok := protocol.(*plugin.GRPCClient); ok {
+		p.conn = g.Conn
 		go p.runner.closeAfter(g.Conn)
 	}
 	return nil
@@ -134,6 +138,15 @@ func (p *Process) connect() (err error) {
 func (p *Process) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
 	d, err := p.Client.Describe(ctx, r)
 	return d, p.peer.reason(err)
+}
+
+// Healthy asks the health service of the plugin, which a run does not.
+func (p *Process) Healthy(ctx context.Context) error {
+	answer, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+	if err == nil && answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		err = fmt.Errorf("the status is %s", answer.GetStatus())
+	}
+	return err
 }
 
 // Exited reports whether the process has ended.

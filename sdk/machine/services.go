@@ -63,7 +63,7 @@ func (a Action) String() string {
 // Services is the service manager. A unit is named as for systemctl(1): without suffix it is a .service. On Windows it is the
 // service's key name. Errors name the unit; a failed operation is a *ServiceError.
 type Services interface {
-	// State describes a unit. One that is not installed is no error: Exists is false.
+	// State describes a unit. One that is not installed is no error: Exists is false. In an image an instance of a template is ErrUnsupported.
 	State(ctx context.Context, unit string) (ServiceState, error)
 	// States describes several units at once, in their order.
 	States(ctx context.Context, units ...string) ([]ServiceState, error)

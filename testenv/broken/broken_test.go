@@ -184,6 +184,10 @@ func TestPlantedDefects(t *testing.T) {
 		"that a restart is due is forgotten by a kill (G-22)": "forgetful-reload",
 		"a command is run in an image (G-15)":                 "shell",
 		"Apply registers in its handler (P-28)":               "late",
+		"there is no health service (P-2)":                    "unhealthy",
+		"a null is a value of another type (F-6)":             "null-averse",
+		"an empty image is described as active (P-12)":        "at-home",
+		"a state is claimed in another spelling (P-32)":       "affirmative",
 	} {
 		if !slices.ContainsFunc(defects(), func(d defect) bool { return d.name == name && d.check != "" }) {
 			t.Errorf("no plugin has the defect that %s", planted)

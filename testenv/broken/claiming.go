@@ -87,6 +87,11 @@ func ownDigest(key []byte, c *pluginv1.Claim) {
 	*c = pluginv1.NewClaim(key, c.ID, c.Field, []byte(c.ID))
 }
 
+// affirmative writes yes where the table of claims has true.
+func affirmative(key []byte, c *pluginv1.Claim) {
+	*c = pluginv1.NewClaim(key, "unit:app.service#enabled", c.Field, []byte("yes"))
+}
+
 func sloppy(p *pluginv1.Plan) {
 	for i, c := range p.Claims {
 		p.Claims[i].ID = strings.Replace(c.ID, "/etc/", "/etc//", 1)

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -92,6 +90,10 @@ func defectsOfConfigurators() []defect {
 		{name: "open-hearted", answers: true, check: "describe", says: "spec.token is a secret of the case", wrap: with(&wrapper{describe: noSecretFields})},
 		{name: "unasked", answers: true, check: "describe", says: "a JSON schema that was not asked for", answer: schemaUnasked},
 		{name: "everywhere", answers: true, check: "describe", says: `distributions names "Debian GNU/Linux"`, wrap: with(&wrapper{describe: everywhere})},
+		{name: "at-home", answers: true, check: "empty-root", says: "the fitness is ACTIVE", wrap: with(&wrapper{describe: atHome})},
+		{name: "unhealthy", answers: true, check: "describe", says: "Check fails: rpc error", answer: unhealthy},
+		{name: "affirmative", answers: true, check: "claims", says: `"unit:app.service#enabled" is of another value`, wrap: with(&wrapper{claim: affirmative})},
+		{name: "null-averse", answers: true, check: "unknown-field", says: "with a provider that is null", wrap: with(&wrapper{request: nullAverse})},
 		{name: "cookieless", check: "cookie", says: "the plugin writes its handshake line", cookieless: true},
 		{name: "lingering", check: "shutdown", says: "the plugin still runs", lingering: true},
 		{name: "late", check: "stop", says: "starts 3 changes and ends with stopped false", late: true},
@@ -326,49 +328,6 @@ func liveWithoutLimit(limit int, f *pluginv1.Finished) {
 	if limit == 0 && f.Error == nil {
 		f.Deferred = append(f.Deferred, live())
 	}
-}
-
-// lenient drops what it does not know.
-func lenient(r *pluginv1.Request) error {
-	var doc map[string]any
-	if err := json.Unmarshal(r.Document, &doc); err != nil {
-		return errors.New("the document is not JSON")
-	}
-	if spec, ok := doc["spec"].(map[string]any); ok {
-		for name := range spec {
-			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs", "link", "reload"}, name) {
-				delete(spec, name)
-			}
-		}
-	}
-	var err error
-	r.Document, err = json.Marshal(doc)
-	return err
-}
-
-// firstFault keeps the first of several violations.
-func firstFault(e *pluginv1.Error) { e.Violations = e.Violations[:min(1, len(e.Violations))] }
-
-// lenientBelow ignores what it does not know of a file.
-func lenientBelow(r *pluginv1.Request) error {
-	var doc struct {
-		APIVersion string         `json:"apiVersion"`
-		Kind       string         `json:"kind"`
-		Metadata   map[string]any `json:"metadata"`
-		Spec       map[string]any `json:"spec"`
-	}
-	if err := json.Unmarshal(r.Document, &doc); err != nil {
-		return errors.New("the document is not JSON")
-	}
-	all, _ := doc.Spec["files"].([]any)
-	for _, one := range all {
-		if one, is := one.(map[string]any); is {
-			maps.DeleteFunc(one, func(name string, _ any) bool { return name != "path" && name != "content" })
-		}
-	}
-	var err error
-	r.Document, err = json.Marshal(doc)
-	return err
 }
 
 // touch leaves everything as it is, but for the times of the root.

@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -29,6 +31,9 @@ const onlyImages = "it writes what a boot reads, and cannot change a running ker
 func fit(_ context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 	if !m.Offline() {
 		return sdk.FitnessUnsupported, onlyImages, nil
+	}
+	if _, err := m.FS.Stat("/etc"); errors.Is(err, fs.ErrNotExist) {
+		return sdk.FitnessInstalled, "an empty image", nil
 	}
 	return sdk.FitnessActive, "an image, which keeps kernel parameters in /etc/sysctl.d", nil
 }
