@@ -85,4 +85,3 @@ func unhealthy(request, response any, err error) (any, error) {
 	}
 	return response, err
 }
-

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,7 +76,7 @@ type defect struct {
 const pause = 60 * time.Millisecond
 
 func defects() []defect {
-	return slices.Concat(defectsOfConfigurators(), defectsOfSources(), defectsOfKeyProviders())
+	return slices.Concat(defectsOfConfigurators(), defectsOfChanges(), defectsOfSources(), defectsOfKeyProviders())
 }
 
 func defectsOfConfigurators() []defect {
@@ -120,6 +119,12 @@ func defectsOfConfigurators() []defect {
 		{name: "sloppy", answers: true, check: "claims", says: "is not canonical", wrap: with(&wrapper{planned: sloppy})},
 		{name: "contradictory", answers: true, check: "claims", says: "twice, with different values", answer: contradictory},
 		{name: "chatty", answers: true, check: "claims", says: "has no key", answer: claimsUnasked},
+	}
+}
+
+// defectsOfChanges are in the changes that a plan lists, and in what Apply makes of them.
+func defectsOfChanges() []defect {
+	return []defect{
 		{name: "lists-other-files", answers: true, check: "files", says: "the tree after Apply would be another one", wrap: with(&wrapper{planned: listsOtherFiles})},
 		{name: "lists-too-little", answers: true, check: "files", says: "the tree after Apply would be another one", wrap: with(&wrapper{planned: listsTooLittle})},
 		{name: "blind", answers: true, check: "files", says: "again", wrap: with(&wrapper{request: blind})},

@@ -59,8 +59,10 @@ func Stacks() []Options {
 		Trixie:   {{Egress, WebServer}, {Nginx}, {Nginx, Squid}, {SambaOfTrixie}, {Wine}, {Wine, MinGW}},
 	}
 	all := []Options{
-		{Suite: Bookworm, Init: OpenRC}, {Suite: Bookworm, Init: OpenRC, Layers: []Layer{OpenNTPD, PythonGRPC}},
-		{Suite: Bookworm, Init: Runit}, {Suite: Bookworm, VM: true},
+		{Suite: Bookworm, Init: OpenRC},
+		{Suite: Bookworm, Init: OpenRC, Layers: []Layer{OpenNTPD, PythonGRPC}},
+		{Suite: Bookworm, Init: Runit},
+		{Suite: Bookworm, VM: true},
 	}
 	for _, layers := range [][]Layer{nil, {Chrony, Nginx}, {Containerd}, {NTPsec}, {Timesyncd}} {
 		all = append(all, Options{Suite: Trixie, VM: true, Layers: layers})
