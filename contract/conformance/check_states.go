@@ -9,8 +9,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// states matches the ids of claims whose value is true or false.
-var states = regexp.MustCompile(`^(unit:.*|module:.*|(openrc|runit|s6):.*#(enabled|running))$`)
+// states matches the ids of claims whose value is true or false. Other ids of a unit are of a plugin's own fields.
+var states = regexp.MustCompile(`^((unit|openrc|runit|s6):.*#(enabled|running)|module:.*)$`)
 
 // checkStates holds the values of these claims to the table of P-32: another spelling contradicts every other provider's.
 func checkStates(plan pluginv1.Plan, key []byte) result {
