@@ -214,12 +214,12 @@ type outcome struct {
 	providers, files []string
 }
 
-// apply applies a stream to an empty image root with these plugins installed.
+// apply applies a stream to an image root with an empty /etc, with these plugins installed.
 func apply(t *testing.T, built string, plugins map[string]string, stream string) outcome {
 	t.Helper()
 	dir := t.TempDir()
 	image, installed, reports := filepath.Join(dir, "image"), filepath.Join(dir, "plugins"), filepath.Join(dir, "run")
-	if err := errors.Join(os.Mkdir(image, 0o755), os.Mkdir(installed, 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(image, "etc"), 0o755), os.Mkdir(installed, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	for name, binary := range plugins {

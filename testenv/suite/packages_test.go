@@ -40,7 +40,7 @@ func TestTiers(t *testing.T) {
 	assert.True(t, byDir["testenv/outside/motd"].Nested)
 	assert.True(t, byDir["host/run"].Concurrent)
 	assert.False(t, byDir["contract/naming"].Concurrent)
-	assert.True(t, byDir["sdk"].First)
+	assert.True(t, byDir["sdk/internal/activate"].First)
 	assert.False(t, byDir["contract/naming"].First)
 	for dir, compiled := range map[string]bool{"testenv/vm": false, "testenv/firstboot": false, "testenv/download": true} {
 		assert.Equal(t, compiled, Options{Target: fast}.has(byDir[dir]), dir)
