@@ -23,17 +23,6 @@ const (
 	ownedSuffix = ".conf"
 )
 
-// parameter is the desired value of one kernel parameter.
-type parameter struct {
-	key   sysctld.Key
-	value string
-	// field is the field path that sets the parameter: of spec.parameters, or else of a profile.
-	field    string
-	explicit bool
-	// optional marks a key of ignoreMissing.
-	optional bool
-}
-
 // desired is the desired state of a document, profiles resolved.
 type desired struct {
 	name string
@@ -43,21 +32,6 @@ type desired struct {
 	// moduleFields are the fields that ask for the modules, by their canonical names.
 	moduleFields map[string]string
 	warnings     []sdk.Warning
-}
-
-// resolver collects the parameters and modules of a document and all of its violations.
-type resolver struct {
-	known      map[string]profile
-	spec       v1alpha1.SysctlSpec
-	violations []document.Violation
-	warnings   []sdk.Warning
-	byKey      map[sysctld.Key]parameter
-	modules    []string
-	fields     map[string]string // of modules
-}
-
-func (r *resolver) refuse(field document.Path, message, hint string) {
-	r.violations = append(r.violations, document.Violation{Field: string(field), Message: message, Hint: hint})
 }
 
 // resolve is pure: its result depends on the document and the profiles alone.
@@ -200,10 +174,6 @@ func (r *resolver) routerAdvertisements() {
 		r.warn(p.field, "a machine that forwards IPv6 takes no default route from router advertisements"+
 			" on an interface with accept_ra = 1: set net.ipv6.conf.NAME.accept_ra to 2 where it has to, or to 0 where it has not")
 	}
-}
-
-func (r *resolver) warn(field, message string) {
-	r.warnings = append(r.warnings, sdk.Warning{Field: field, Message: message})
 }
 
 // reversePath warns of a value for all interfaces that is not in force on each: the kernel uses the larger of both, and systemd sets 2 for each
