@@ -115,7 +115,7 @@ func readPair(path string) (p Pair, err error) {
 	return p, err
 }
 
-// kubelet gets its certificate, starts the control plane, if there is one, and runs until it is killed.
+// kubelet gets its certificate, starts the control plane, if there is one, and says that it is healthy until it is killed.
 func (p *program) kubelet() error {
 	if !exists(kubeletDir + "/config.yaml") {
 		return errors.New("kubelet: config.yaml does not exist")
@@ -133,9 +133,12 @@ func (p *program) kubelet() error {
 			return err
 		}
 	}
-	for {
-		time.Sleep(time.Hour)
+	health, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:10248")
+	if err != nil {
+		return err
 	}
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})} // healthy
+	return s.Serve(health)
 }
 
 // bootstrap gets the client certificate of the kubelet. With that of kubeadm init the kubelet only makes a file of its own.
