@@ -60,7 +60,8 @@ func configurations(root string) ([]configuration, error) {
 	return all, nil
 }
 
-// inside returns the schema of a field, of an item ([]) or of the value of a key ({}), and adds it if there is none.
+// inside returns the schema of what a step leads to: a field by its name, an item of a list by [], a value of a mapping by {}. A schema that is
+// missing is added.
 func (s *jsonSchema) inside(step string) *jsonSchema {
 	if step == "[]" {
 		s.Type = orNull("array")
