@@ -1,6 +1,6 @@
 package v1alpha1
 
-import "regexp"
+import "github.com/machineadm/machineadm/internal/lazyregexp"
 
 // These aliases are the forms that several fields share: plain strings in Go, whose rules apply to every field with the name.
 
@@ -24,10 +24,10 @@ type DNSLabel = string
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`
 type DNSName = string
 
-var dnsName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+var dnsName = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 
 // IsHostName reports whether a text is a DNSName of at most 253 characters. An IPv4 address has this form as well.
-func IsHostName(text string) bool { return len(text) <= 253 && dnsName.MatchString(text) }
+func IsHostName(text string) bool { return len(text) <= 253 && dnsName().MatchString(text) }
 
 // QualifiedDNSName is a DNS name of two or more labels.
 //

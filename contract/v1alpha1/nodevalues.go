@@ -2,20 +2,20 @@ package v1alpha1
 
 import (
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-var subdomain = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$`)
+var subdomain = lazyregexp.New(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 // IsSubdomain reports whether a text is a DNS name of at most 253 lower-case letters, digits, dots and -. Source:
 // k8s.io/apimachinery, pkg/util/validation, IsDNS1123Subdomain; its labels have at most 63 characters here.
-func IsSubdomain(text string) bool { return len(text) <= 253 && subdomain.MatchString(text) }
+func IsSubdomain(text string) bool { return len(text) <= 253 && subdomain().MatchString(text) }
 
 // CheckAddress returns an error if a text is not HOST:PORT, where HOST is a DNS name, an IPv4 address, or an IPv6 address in brackets.
 // The error does not quote the text.

@@ -1,8 +1,8 @@
 package v1alpha1
 
 import (
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
-	"regexp"
 	"strings"
 )
 
@@ -52,7 +52,7 @@ func (r *timesyncRules) leapSeconds(s TimesyncSpec, profile TimesyncProfile) {
 
 // smearedNames matches the public servers that spread leap seconds over a day. Sources: the documentation of Google Public
 // NTP, Amazon Time Sync and Meta's time service.
-var smearedNames = regexp.MustCompile(`^(metadata\.google\.internal|time[1-4]?\.google\.com|time\.aws\.com|[0-9a-z.]+\.time\.aws\.com|time[1-5]?\.facebook\.com)$`)
+var smearedNames = lazyregexp.New(`^(metadata\.google\.internal|time[1-4]?\.google\.com|time\.aws\.com|[0-9a-z.]+\.time\.aws\.com|time[1-5]?\.facebook\.com)$`)
 
 // The addresses of these servers, and of others that do not spread leap seconds: Amazon Time Sync; the metadata server of
 // Compute Engine, time1 to time4.google.com, time1 to time5.facebook.com; time.cloudflare.com.
@@ -66,7 +66,7 @@ const (
 
 // SmearsLeapSeconds reports whether the server at this address spreads leap seconds over a day.
 func SmearsLeapSeconds(address string) bool {
-	return isOneOf(address, smearedAddresses) || smearedNames.MatchString(strings.ToLower(address))
+	return isOneOf(address, smearedAddresses) || smearedNames().MatchString(strings.ToLower(address))
 }
 
 // InsertsLeapSeconds reports whether the server at this address is known not to spread leap seconds.

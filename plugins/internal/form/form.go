@@ -2,14 +2,14 @@
 package form
 
 import (
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-var windowsPath = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
+var windowsPath = lazyregexp.New(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
 
 // HasControl reports whether a text has control characters, line ends among them.
 func HasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
@@ -18,7 +18,7 @@ func HasControl(text string) bool { return strings.ContainsFunc(text, unicode.Is
 func IsPath(text string, windows bool) bool {
 	if windows {
 		segments := strings.Split(text, `\`)
-		return windowsPath.MatchString(text) && !HasControl(text) && !slices.Contains(segments, ".") && !slices.Contains(segments, "..")
+		return windowsPath().MatchString(text) && !HasControl(text) && !slices.Contains(segments, ".") && !slices.Contains(segments, "..")
 	}
 	return path.IsAbs(text) && path.Clean(text) == text && text != "/" && !HasControl(text)
 }

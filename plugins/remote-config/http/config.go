@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -40,7 +41,7 @@ type basic struct {
 const at = cloud.Config
 
 // grantsAccess matches the names of parameters that are credentials, or signatures of a URL: of S3, GCS, Azure and others.
-var grantsAccess = regexp.MustCompile(`(?i)^(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|(?:access_?|id_?|auth_?|private_?)?token|api_?key|password|passwd|secret|auth)$`)
+var grantsAccess = lazyregexp.New(`(?i)^(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|(?:access_?|id_?|auth_?|private_?)?token|api_?key|password|passwd|secret|auth)$`)
 
 // validate returns all violations of a location.
 func validate(l sdk.Location) []sdk.Violation {
@@ -61,7 +62,7 @@ func validate(l sdk.Location) []sdk.Violation {
 	}
 	if u != nil {
 		for name := range u.Query() {
-			if grantsAccess.MatchString(name) {
+			if grantsAccess().MatchString(name) {
 				all.Add(document.Path(l.Field), "has a query that grants access, and is shown in logs and reports", "give it as a secret: spec.providerConfig.query: {value: ...}")
 				break
 			}

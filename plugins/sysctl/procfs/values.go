@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"math"
 	"path"
 	"regexp"
@@ -68,7 +69,7 @@ func numbersOf(key sysctld.Key) (n numbers, beside []string) {
 }
 
 // wholeNumber is a number as the kernel reads it: decimal, octal behind 0, or hexadecimal behind 0x.
-var wholeNumber = regexp.MustCompile(`^-?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$`)
+var wholeNumber = lazyregexp.New(`^-?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$`)
 
 // have reports whether a number is within the bounds.
 func (n numbers) have(text string) bool {
@@ -101,7 +102,7 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 	}
 	given := strings.Fields(value)
 	for _, text := range given {
-		if !wholeNumber.MatchString(text) {
+		if !wholeNumber().MatchString(text) {
 			return "is not " + n.form() + ", and the kernel does not take it", "write digits alone: no unit, no word, no comment"
 		}
 		if !n.have(text) {

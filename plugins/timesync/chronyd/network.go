@@ -2,9 +2,9 @@ package main
 
 import (
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,12 +15,12 @@ import (
 
 // addsServers matches a script that sends servers to chronyd, itself or by the helper of chrony's packages, or that writes its
 // configuration. Scripts that write files of a sourcedir do not add any, because that directive is off.
-var addsServers = regexp.MustCompile(`chrony[-_/]helper|(?s:chrony.*)\badd\W+(server|pool|peer)\b|` +
+var addsServers = lazyregexp.New(`chrony[-_/]helper|(?s:chrony.*)\badd\W+(server|pool|peer)\b|` +
 	`(>|\b(tee|cp|mv|sed -i)\b)[^\n]*chrony(/conf\.d/|[./]\S*\bconf\b)`)
 
 // network turns off what adds servers of the network to chronyd while it runs, or warns about it.
 func (c *configuration) network(want settings.Settings) ([]sdk.FileSpec, error) {
-	scripts, err := hooks.Find(c.m, addsServers)
+	scripts, err := hooks.Find(c.m, addsServers())
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,7 +178,7 @@ func (c *configuration) owner() (*sdk.Owner, error) {
 }
 
 // addsServers matches a script that writes servers to a configuration of ntpd, or sends them to it.
-var addsServers = regexp.MustCompile(`\bntp\.conf\b|:config\b`)
+var addsServers = lazyregexp.New(`\bntp\.conf\b|:config\b`)
 
 // dhcp turns off the servers of DHCP. On Debian they replace the configuration: ntpd reads a copy that has no other sources.
 // Red Hat adds them to the main file. Others reports that the document has directives beside sources.
@@ -196,7 +196,7 @@ func (c *configuration) dhcp(want settings.Settings, others bool) ([]sdk.FileSpe
 		return nil, sdk.Precondition("ntpd reads "+name+", which has the servers of DHCP, in place of "+c.files[0].Path,
 			hint+", then run again")
 	}
-	scripts, err := hooks.Find(c.m, addsServers)
+	scripts, err := hooks.Find(c.m, addsServers())
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"strconv"
 	"strings"
 	"time"
@@ -175,7 +175,7 @@ func tally(c byte) string {
 
 // fault matches what ntpd logs about a configuration with which it runs nevertheless: lines that it ignores, keys and clocks
 // that it cannot open. It has no option that only checks a configuration.
-var fault = regexp.MustCompile(
+var fault = lazyregexp.New(
 	`syntax error in \S+ line \d+, column \d+|authreadkeys: (file|unknown auth type) .+|refclock_pps: .+`)
 
 // healthy returns a function that succeeds when the daemon answers and has found no fault in its configuration.
@@ -198,7 +198,7 @@ func healthy(unit string) func(context.Context, sdk.Machine, sdk.Progress) error
 		if err != nil {
 			return err
 		}
-		if found := fault.Find(journal.Stdout); found != nil {
+		if found := fault().Find(journal.Stdout); found != nil {
 			return sdk.Final(fmt.Errorf("ntpd does not accept its configuration: %s", found))
 		}
 		return nil

@@ -2,7 +2,7 @@ package main
 
 import (
 	"errors"
-	"regexp"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +45,7 @@ func spanUnits() map[string]float64 {
 }
 
 // spanPart is one number and its unit.
-var spanPart = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµμ]*)\s*`)
+var spanPart = lazyregexp.New(`^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµμ]*)\s*`)
 
 // span parses a time span, the sum of numbers with their units, such as 1min 30s.
 func span(text string) (time.Duration, error) {
@@ -55,7 +55,7 @@ func span(text string) (time.Duration, error) {
 	}
 	total, units := 0.0, spanUnits()
 	for rest := text; ; {
-		part := spanPart.FindStringSubmatch(rest)
+		part := spanPart().FindStringSubmatch(rest)
 		if part == nil {
 			return 0, errors.New("is no time span")
 		}

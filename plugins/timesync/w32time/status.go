@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"regexp"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"strconv"
 	"strings"
 	"time"
@@ -26,10 +26,10 @@ const (
 // The labels and explanations of w32tm are in the language of Windows; the order of the lines and the numbers are not.
 var (
 	// statusLines has the leap indicator, the stratum, the reference and the source: the lines 1, 2, 6 and 8.
-	statusLines = regexp.MustCompile(`^[^:]*: *(\d+).*\n[^:\n]*: *(\d+).*\n(?:.*\n){3}` +
+	statusLines = lazyregexp.New(`^[^:]*: *(\d+).*\n[^:\n]*: *(\d+).*\n(?:.*\n){3}` +
 		`[^:\n]*: *(0x[0-9A-Fa-f]{8}).*\n.*\n[^:\n]*: *(.*)`)
 	// peerLines has the peer with its flags, and its state: the first two lines of a block.
-	peerLines = regexp.MustCompile(`\n\n[^:\n]*: *(.*)\n[^:\n]*: *(.*)`)
+	peerLines = lazyregexp.New(`\n\n[^:\n]*: *(.*)\n[^:\n]*: *(.*)`)
 )
 
 // query asks the service.
@@ -53,7 +53,7 @@ func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, er
 	if err != nil {
 		return daemon.Status{}, err
 	}
-	fields := statusLines.FindStringSubmatch(text)
+	fields := statusLines().FindStringSubmatch(text)
 	if fields == nil {
 		return daemon.Status{}, errors.New("the output of w32tm /query /status has an unknown form")
 	}
@@ -67,7 +67,7 @@ func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, er
 		return s, err
 	}
 	text, err = query(ctx, m, "/peers")
-	for _, peer := range peerLines.FindAllStringSubmatch(text, -1) {
+	for _, peer := range peerLines().FindAllStringSubmatch(text, -1) {
 		s.Sources = append(s.Sources, strings.TrimSpace(peer[1])+": "+strings.TrimSpace(peer[2]))
 	}
 	return s, err

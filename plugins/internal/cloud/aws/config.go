@@ -2,6 +2,7 @@ package aws
 
 import (
 	"cmp"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"reflect"
 	"regexp"
 	"slices"
@@ -60,7 +61,7 @@ func (c Regional) Validate(location string) []sdk.Violation {
 			Field: string(at.Field("region")), Message: "is missing",
 			Hint: "give the region of the service, such as eu-central-1; only the role of an instance brings its own",
 		})
-	case region != "" && (!isRegion(region) || c.Endpoint == "" && !ofAWS.MatchString(region)):
+	case region != "" && (!isRegion(region) || c.Endpoint == "" && !ofAWS().MatchString(region)):
 		all = append(all, sdk.Violation{
 			Field: string(at.Field("region")), Message: "is not the name of a region", Hint: "give one such as eu-central-1",
 		})
@@ -101,7 +102,7 @@ func (c Config) Validate() []sdk.Violation {
 }
 
 // ofAWS matches the names of regions of AWS. Another service that has its API can have others.
-var ofAWS = regexp.MustCompile(`^[a-z]+(?:-[a-z]+)+-[0-9]+$`)
+var ofAWS = lazyregexp.New(`^[a-z]+(?:-[a-z]+)+-[0-9]+$`)
 
 func isRegion(name string) bool {
 	return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`).MatchString(name)

@@ -66,7 +66,7 @@ func TestDomains(t *testing.T) {
 	for _, p := range all.Partitions {
 		for region := range p.Regions {
 			assert.Equal(t, p.DNSSuffix, suffix(region), region)
-			assert.True(t, isRegion(region) && ofAWS.MatchString(region), region)
+			assert.True(t, isRegion(region) && ofAWS().MatchString(region), region)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package directives
 
 import (
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -50,12 +51,12 @@ type Directive struct {
 }
 
 // network is a network, an address, the beginning of one as 192.168, or a host.
-var network = regexp.MustCompile(`^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}(?:/(?:[12]?[0-9]|3[0-2]))?|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:/(?:[0-9]{1,2}|1[01][0-9]|12[0-8]))?|[A-Za-z][A-Za-z0-9.-]*)$`)
+var network = lazyregexp.New(`^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}(?:/(?:[12]?[0-9]|3[0-2]))?|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:/(?:[0-9]{1,2}|1[01][0-9]|12[0-8]))?|[A-Za-z][A-Za-z0-9.-]*)$`)
 
 // The forms of the name of a host, or its address, and of a user.
 var (
-	host = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[!-~]+)?)$`)
-	user = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
+	host = lazyregexp.New(`^(?:[A-Za-z0-9_.-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[!-~]+)?)$`)
+	user = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
 )
 
 // The forms of words that a daemon takes and does not find, or cuts off: an identifier of four characters, the address of a clock of ntpd, what
@@ -81,9 +82,9 @@ func fits(form, word string) bool {
 	case "TEXT":
 		return true
 	case "HOST":
-		return host.MatchString(word)
+		return host().MatchString(word)
 	case "NAME":
-		return user.MatchString(word)
+		return user().MatchString(word)
 	case "KEYS":
 		return strings.Trim(word, "0123456789(.)") == ""
 	case "DEVICE": // or a number, or the name of an interface of the network
@@ -99,7 +100,7 @@ func fits(form, word string) bool {
 		_, err = netip.ParseAddr(word)
 		return err == nil
 	case "NETWORK":
-		return network.MatchString(word)
+		return network().MatchString(word)
 	}
 	least, most, bounded := strings.Cut(form, "..")
 	if !bounded && form != "WHOLE" {

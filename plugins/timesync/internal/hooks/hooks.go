@@ -3,6 +3,7 @@ package hooks
 
 import (
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"path"
 	"regexp"
@@ -46,7 +47,7 @@ func files() []string {
 }
 
 // comment matches the lines of a script that say nothing to a daemon.
-var comment = regexp.MustCompile(`(?m)^\s*#.*$`)
+var comment = lazyregexp.New(`(?m)^\s*#.*$`)
 
 // Find returns the scripts whose text, without comments, adds matches.
 func Find(m sdk.Machine, adds *regexp.Regexp) ([]Script, error) {
@@ -78,7 +79,7 @@ func Find(m sdk.Machine, adds *regexp.Regexp) ([]Script, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text := comment.ReplaceAllString(string(text), ""); adds.MatchString(text) {
+		if text := comment().ReplaceAllString(string(text), ""); adds.MatchString(text) {
 			found = append(found, Script{name, text})
 		}
 	}

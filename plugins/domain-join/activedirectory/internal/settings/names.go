@@ -3,7 +3,7 @@ package settings
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"regexp"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"strings"
 
 	"github.com/go-ldap/ldap/v3"
@@ -13,8 +13,8 @@ import (
 
 // The forms of names. That of an account is NetBIOS', with the characters that a DNS label has as well.
 var (
-	account   = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$`)
-	principal = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/([A-Za-z0-9.-]+)(?::[A-Za-z0-9_$#-]+)?(?:/[!-.0-?A-\[\]-~]+)?$`)
+	account   = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$`)
+	principal = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*/([A-Za-z0-9.-]+)(?::[A-Za-z0-9_$#-]+)?(?:/[!-.0-?A-\[\]-~]+)?$`)
 )
 
 const maxAccount = 15
@@ -37,7 +37,7 @@ func isLocalhost(text string) bool {
 }
 
 // isAccount reports whether text is the name of a computer's account. Windows refuses one of digits alone.
-func isAccount(text string) bool { return account.MatchString(text) && !onlyDigits(text) }
+func isAccount(text string) bool { return account().MatchString(text) && !onlyDigits(text) }
 
 // accountOf makes the name of an account from the first label of a host name. One that is too long is cut, and the hash of the
 // fqdn distinguishes it from others with the same beginning.
@@ -53,7 +53,7 @@ func accountOf(label, fqdn string) string {
 // isPrincipal reports whether text is SERVICE/HOST[:PORT][/NAME]. Instead of a port there can be the name of an instance, as that
 // of a Microsoft SQL Server. What Kerberos would have to escape is not accepted. Source: [MS-ADTS] 5.1.1.4.
 func isPrincipal(text string) bool {
-	parts := principal.FindStringSubmatch(text)
+	parts := principal().FindStringSubmatch(text)
 	return len(text) <= 255 && parts != nil && isDNSName(parts[1])
 }
 

@@ -3,13 +3,13 @@ package ready
 import (
 	"context"
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
-	"regexp"
 	"strings"
 )
 
 // extraArgument is in KUBELET_EXTRA_ARGS, the end of the command line. Source: the drop-in 10-kubeadm.conf of the packages of Kubernetes.
-var extraArgument = regexp.MustCompile(`(?m)^[^#\n]*--fail-swap-on=(true|false)\b`)
+var extraArgument = lazyregexp.New(`(?m)^[^#\n]*--fail-swap-on=(true|false)\b`)
 
 // swap checks that the kubelet, which kubeadm waits for, starts with the swap space of the machine. kubeadm only warns.
 func (c *checker) swap(ctx context.Context) error {
@@ -30,7 +30,7 @@ func (c *checker) swap(ctx context.Context) error {
 		}
 		extra += "\n" + string(text)
 	}
-	for _, found := range extraArgument.FindAllStringSubmatch(extra, -1) {
+	for _, found := range extraArgument().FindAllStringSubmatch(extra, -1) {
 		fail := found[1] != "false"
 		fails = &fail
 	}

@@ -3,6 +3,7 @@ package settings
 import (
 	_ "embed"
 	"fmt"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net"
 	"net/netip"
 	"net/url"
@@ -94,7 +95,7 @@ func (v valueForm) hint(text string, minor int) string {
 }
 
 // pins matches a regular expression with the beginning or the end of a host, as the API server looks for them.
-var pins = regexp.MustCompile(`(?:\^|//).*[$:]|[$:].*(?:\^|//)`)
+var pins = lazyregexp.New(`(?:\^|//).*[$:]|[$:].*(?:\^|//)`)
 
 // takes reports whether a text has one form of argumentvalues.txt.
 func takes(form, text string, minor int) bool {
@@ -126,7 +127,7 @@ func takes(form, text string, minor int) bool {
 		return !strings.Contains(text, ":") || err == nil
 	case "@ORIGIN":
 		_, err = regexp.Compile(text)
-		return err == nil && pins.MatchString(text)
+		return err == nil && pins().MatchString(text)
 	case "@BINDURL", "@PORTURL": // NewURLs, checkBindURLs and checkHostURLs of etcd
 		web := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Port() != "" && u.Path == "" && u.Hostname() != ""
 		return err == nil && (u.Scheme == "unix" || u.Scheme == "unixs") || web && (form == "@PORTURL" || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)

@@ -47,7 +47,7 @@ func (r *resolver) endpoint(at document.Path, text string) {
 func (r *resolver) subjects(at document.Path, names []string) {
 	for i, name := range names {
 		ip, err := netip.ParseAddr(name)
-		r.refuse((err != nil || ip.Zone() != "") && (len(name) > 253 || !wildcard.MatchString(name)), at.Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
+		r.refuse((err != nil || ip.Zone() != "") && (len(name) > 253 || !wildcard().MatchString(name)), at.Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
 	}
 }
 
@@ -69,11 +69,11 @@ func (r *resolver) kubeadm() {
 	r.spec.SkipPhases = slices.DeleteFunc(slices.Clone(r.spec.SkipPhases), r.otherCommand)
 	for i, name := range r.spec.IgnorePreflightErrors {
 		at := document.Path("spec.ignorePreflightErrors").Index(i)
-		r.refuse(!check.MatchString(name), at, "is not the name of a check", "write it as kubeadm prints it in [ERROR NAME], such as NumCPU")
+		r.refuse(!check().MatchString(name), at, "is not the name of a check", "write it as kubeadm prints it in [ERROR NAME], such as NumCPU")
 		r.refuse(strings.EqualFold(name, "all"), at, "means every check", "set spec.ignoreAllPreflightErrors instead")
 		r.unique(at, checks, strings.ToLower(name))
 		kind, _, _ := strings.Cut(strings.ToLower(name), "-")
-		if names := strings.Fields(preflightChecks); !slices.Contains(names, kind) && check.MatchString(name) {
+		if names := strings.Fields(preflightChecks); !slices.Contains(names, kind) && check().MatchString(name) {
 			hint := "remove it"
 			if near := document.Nearest(kind, names); near != "" {
 				hint = "did you mean " + near + "?"

@@ -49,7 +49,7 @@ func (r *resolver) components() {
 		names, mounts := map[string]document.Path{}, r.mountsOf(c.Name)
 		for i, v := range c.Want.Volumes {
 			field := (at + ".volumes").Index(i)
-			r.refuse(!label.MatchString(v.Name), field+".name", "is not a DNS label", "use at most 63 lower-case letters, digits and -")
+			r.refuse(!label().MatchString(v.Name), field+".name", "is not a DNS label", "use at most 63 lower-case letters, digits and -")
 			r.unique(field+".name", names, v.Name)
 			r.path(field+".hostPath", v.HostPath)
 			if v.MountPath != "" {
@@ -107,7 +107,7 @@ func (r *resolver) modes(at document.Path, c Component) {
 
 func (r *resolver) arguments(at document.Path, all []v1alpha1.Argument) {
 	for i, a := range all {
-		r.refuse(!argumentName.MatchString(a.Name), at.Index(i)+".name", "is not the name of an argument", "write it without leading dashes")
+		r.refuse(!argumentName().MatchString(a.Name), at.Index(i)+".name", "is not the name of an argument", "write it without leading dashes")
 		r.refuse(form.HasControl(a.Value), at.Index(i)+".value", "has control characters", "")
 	}
 }
@@ -115,7 +115,7 @@ func (r *resolver) arguments(at document.Path, all []v1alpha1.Argument) {
 func (r *resolver) environment(at document.Path, all []v1alpha1.EnvironmentVariable) {
 	names := map[string]document.Path{}
 	for i, v := range all {
-		r.refuse(!variable.MatchString(v.Name), at.Index(i)+".name", "is not the name of a variable", "use letters, digits and _")
+		r.refuse(!variable().MatchString(v.Name), at.Index(i)+".name", "is not the name of a variable", "use letters, digits and _")
 		if r.refuse(form.HasControl(v.Value), at.Index(i)+".value", "has control characters", ""); strings.TrimSpace(v.Value) != v.Value {
 			r.warn(at.Index(i)+".value", "begins or ends with a blank, which becomes a part of the value: remove it")
 		}
@@ -129,8 +129,8 @@ func (r *resolver) configurations() {
 	if k := r.spec.Kubelet; k != nil {
 		const at = document.Path("spec.kubelet")
 		resources := []string{"cpu", "memory", "ephemeral-storage", "pid"}
-		r.quantities(at+".systemReserved", k.SystemReserved, quantity.MatchString, "500Mi or 250m", resources...)
-		r.quantities(at+".kubeReserved", k.KubeReserved, quantity.MatchString, "500Mi or 250m", resources...)
+		r.quantities(at+".systemReserved", k.SystemReserved, quantity().MatchString, "500Mi or 250m", resources...)
+		r.quantities(at+".kubeReserved", k.KubeReserved, quantity().MatchString, "500Mi or 250m", resources...)
 		r.quantities(at+".evictionHard", k.EvictionHard, isThreshold, "5% or 100Mi", signals()...)
 		own := *k
 		own.Config = nil

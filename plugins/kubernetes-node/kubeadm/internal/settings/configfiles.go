@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,7 +142,7 @@ func (r *resolver) podSecurity(at document.Path, object map[string]any, ends str
 		defaults, _ := configuration["defaults"].(map[string]any)
 		for _, mode := range []string{"enforce", "audit", "warn"} {
 			level, version := defaults[mode], fmt.Sprint(cmp.Or[any](defaults[mode+"-version"], "latest"))
-			r.refuse(plugin["name"] == "PodSecurity" && !podSecurityVersion.MatchString(version), at, "has a version in defaults."+mode+"-version that PodSecurity does not take"+ends, "write latest, or one like v1.37")
+			r.refuse(plugin["name"] == "PodSecurity" && !podSecurityVersion().MatchString(version), at, "has a version in defaults."+mode+"-version that PodSecurity does not take"+ends, "write latest, or one like v1.37")
 			r.refuse(plugin["name"] == "PodSecurity" && level != nil && !slices.Contains([]any{"privileged", "baseline", "restricted"}, level), at,
 				"has a level in defaults."+mode+" that PodSecurity does not have"+ends, "use privileged, baseline or restricted")
 		}
@@ -190,7 +190,7 @@ func (r *resolver) schedulerFile(at document.Path, object map[string]any, master
 }
 
 // podSecurityVersion is a version of the standards for pods.
-var podSecurityVersion = regexp.MustCompile(`^(?:latest|v1\.[0-9]+)$`)
+var podSecurityVersion = lazyregexp.New(`^(?:latest|v1\.[0-9]+)$`)
 
 // keysOfFile refuses keys that a component does not decode, for the files that it reads strictly.
 func (r *resolver) keysOfFile(at document.Path, argument string, object map[string]any) {

@@ -4,8 +4,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +24,7 @@ type schema struct {
 	inside map[string]*schema // by name; {} for any key of a mapping, [] for an item of a list
 }
 
-var schemaSteps = regexp.MustCompile(`[^.{}[\]]+|{}|\[\]`)
+var schemaSteps = lazyregexp.New(`[^.{}[\]]+|{}|\[\]`)
 
 // schemaOf returns the fields of a kind of configuration.
 func schemaOf(kind string) *schema {
@@ -36,7 +36,7 @@ func schemaOf(kind string) *schema {
 		}
 		since, _ := strconv.Atoi(f[3]) // digits
 		at := root
-		for _, step := range schemaSteps.FindAllString(f[1], -1) {
+		for _, step := range schemaSteps().FindAllString(f[1], -1) {
 			if at.inside[step] == nil {
 				at.inside[step] = &schema{since: since, inside: map[string]*schema{}}
 			}
@@ -167,7 +167,7 @@ func mistyped(what string, value any) (message, hint string) {
 			return "must be a Go duration", "write it like 90s or 4m, in quotes"
 		}
 	case "quantity":
-		if !isNumber && !quantity.MatchString(text) {
+		if !isNumber && !quantity().MatchString(text) {
 			return "is not a quantity", "write it like 500Mi"
 		}
 	}

@@ -84,7 +84,7 @@ func (r *resolver) staticPods() {
 	names := map[string]document.Path{}
 	for i, p := range r.spec.StaticPods {
 		at := document.Path("spec.staticPods").Index(i)
-		r.refuse(!label.MatchString(p.Name) || slices.Contains(v1alpha1.PatchTargets(), p.Name), at+".name", "is not a DNS label, or the name of a component",
+		r.refuse(!label().MatchString(p.Name) || slices.Contains(v1alpha1.PatchTargets(), p.Name), at+".name", "is not a DNS label, or the name of a component",
 			"use at most 63 lower-case letters, digits and -")
 		r.unique(at+".name", names, p.Name)
 		manifest := r.yaml(at+".manifest", p.Manifest)

@@ -3,7 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"slices"
 	"strings"
 
@@ -56,7 +56,7 @@ func objectValue(data []byte) any {
 }
 
 // otherContainer is a path in a container that is not the first one.
-var otherContainer = regexp.MustCompile(`^/spec/containers/[1-9][0-9]*/`)
+var otherContainer = lazyregexp.New(`^/spec/containers/[1-9][0-9]*/`)
 
 // operation is one of RFC 6902.
 type operation struct {
@@ -78,7 +78,7 @@ func (r *resolver) operations(at document.Path, all []operation, target string, 
 		which := fmt.Sprintf("the operation %d ", n+1)
 		if r.refuse(!slices.Contains([]string{"add", "remove", "replace", "move", "copy", "test"}, o.Op), at, which+"has no valid op", "use add, remove or replace") ||
 			r.refuse(o.Path == nil || *o.Path != "" && !strings.HasPrefix(*o.Path, "/"), at, which+"has no path that begins with /", "write it like /metadata/labels/a") ||
-			r.refuse(alone && otherContainer.MatchString(*o.Path), at, which+"names a container that the pod of "+target+" does not have", "write /spec/containers/0, which is the component") {
+			r.refuse(alone && otherContainer().MatchString(*o.Path), at, which+"names a container that the pod of "+target+" does not have", "write /spec/containers/0, which is the component") {
 			continue
 		}
 		if inside, ok := strings.CutPrefix(*o.Path, "/spec/containers"); ok && strings.Count(inside, "/") < 2 {

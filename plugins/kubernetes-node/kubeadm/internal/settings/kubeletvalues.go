@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -24,7 +25,7 @@ func signals() []string {
 func isThreshold(text string) bool {
 	number, percentage := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(number, 64)
-	return threshold.MatchString(text) && (percentage && value <= 100 || !percentage && (err != nil || value > 0))
+	return threshold().MatchString(text) && (percentage && value <= 100 || !percentage && (err != nil || value > 0))
 }
 
 // bounds of a number, or of a duration in seconds.
@@ -52,20 +53,20 @@ func kubeletBounds() map[string]bounds {
 
 // The forms of texts. Sources: as of kubeletChoices, k8s.io/utils/cpuset, component-base/metrics, and pkg/kubelet/sysctl.
 var (
-	cpus          = regexp.MustCompile(`^(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)?$`)
-	hiddenVersion = regexp.MustCompile(`^(?:[0-9]+\.[0-9]+)?$`)
-	logsPath      = regexp.MustCompile(`^(?:(?:/\.{0,2}[!--0-~ ][!-.0-~ ]*)+|[A-Za-z]:\\[ -~]+)?$`)
-	clusterDomain = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\.?)?$`)
-	podNetworks   = regexp.MustCompile(`^(?:[0-9A-Fa-f.:]+/[0-9]+(?:,|$))*$`)
-	endpoint      = regexp.MustCompile(`^(?:(?:dns|unix|unix-abstract)://?\S+|[^\s/]*)$`)
-	truth         = regexp.MustCompile(`^(?:[01tTfF]|true|TRUE|True|false|FALSE|False)$`)
-	percentage    = regexp.MustCompile(`^(?:100|[0-9]{1,2})%$`)
-	webAddress    = regexp.MustCompile(`^(?:https?://\S+)?$`)
-	namespaced    = regexp.MustCompile(`^(?:kernel[./](?:shm|msg|sem)|fs[./]mqueue[./]|net[./]|user[./])[-_./a-z0-9]*\*?$`)
+	cpus          = lazyregexp.New(`^(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)?$`)
+	hiddenVersion = lazyregexp.New(`^(?:[0-9]+\.[0-9]+)?$`)
+	logsPath      = lazyregexp.New(`^(?:(?:/\.{0,2}[!--0-~ ][!-.0-~ ]*)+|[A-Za-z]:\\[ -~]+)?$`)
+	clusterDomain = lazyregexp.New(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\.?)?$`)
+	podNetworks   = lazyregexp.New(`^(?:[0-9A-Fa-f.:]+/[0-9]+(?:,|$))*$`)
+	endpoint      = lazyregexp.New(`^(?:(?:dns|unix|unix-abstract)://?\S+|[^\s/]*)$`)
+	truth         = lazyregexp.New(`^(?:[01tTfF]|true|TRUE|True|false|FALSE|False)$`)
+	percentage    = lazyregexp.New(`^(?:100|[0-9]{1,2})%$`)
+	webAddress    = lazyregexp.New(`^(?:https?://\S+)?$`)
+	namespaced    = lazyregexp.New(`^(?:kernel[./](?:shm|msg|sem)|fs[./]mqueue[./]|net[./]|user[./])[-_./a-z0-9]*\*?$`)
 )
 
-func kubeletForms() map[string]*regexp.Regexp {
-	return map[string]*regexp.Regexp{
+func kubeletForms() map[string]func() *regexp.Regexp {
+	return map[string]func() *regexp.Regexp{
 		"reservedSystemCPUs": cpus, "showHiddenMetricsForVersion": hiddenVersion, "podLogsDir": logsPath, "tracing.endpoint": endpoint,
 		"clusterDomain": clusterDomain, "podCIDR": podNetworks, "containerLogMaxSize": quantity, "evictionMinimumReclaim{}": threshold, "allowedUnsafeSysctls[]": namespaced,
 		"cpuManagerPolicyOptions{}": truth, "qosReserved{}": percentage, "staticPodURL": webAddress,
@@ -109,7 +110,7 @@ func checkKubelet(path string, value any) (message, hint string) {
 		}
 		return fmt.Sprintf("must be from %v to %v", b.least, b.most), ""
 	}
-	if form := kubeletForms()[path]; form != nil && !form.MatchString(text) || path == "reservedSystemCPUs" && reversed(text) {
+	if form := kubeletForms()[path]; form != nil && !form().MatchString(text) || path == "reservedSystemCPUs" && reversed(text) {
 		return "is not a value of this field", "see the reference of KubeletConfiguration"
 	}
 	ip, err := netip.ParseAddr(text)

@@ -53,7 +53,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		field := (at + ".kubeletArgs").Index(i)
 		r.matches(field+".name", a.Name, argumentName, "is not the name of an argument", "write it without leading dashes")
 		r.refuse(a.Name == "", field+".name", "is empty", "")
-		r.refuse(!kubeletValue.MatchString(a.Value), field+".value", "has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
+		r.refuse(!kubeletValue().MatchString(a.Value), field+".value", "has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
 			"use a field of spec.kubelet.config instead")
 	}
 	socket, hint := linuxSocket, "write it like unix:///run/containerd/containerd.sock"
@@ -71,7 +71,7 @@ func (r *resolver) labelKey(field document.Path, key string) {
 	if !ok {
 		prefix, name = "", key
 	}
-	r.refuse(!labelName.MatchString(name) || ok && !v1alpha1.IsSubdomain(prefix), field, "is not the key of a label", "write it like example.com/name")
+	r.refuse(!labelName().MatchString(name) || ok && !v1alpha1.IsSubdomain(prefix), field, "is not the key of a label", "write it like example.com/name")
 }
 
 func (r *resolver) labelValue(field document.Path, value string) {

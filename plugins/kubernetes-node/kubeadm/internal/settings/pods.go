@@ -37,7 +37,7 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 		name, _ := container["name"].(string)
 		image, _ := container["image"].(string)
 		if r.refuse(name == "" || image == "", at, "has a container without a name or without an image", "give both") ||
-			r.refuse(!label.MatchString(name), at, "has a container whose name is no DNS label", "use at most 63 lower-case letters, digits and -") ||
+			r.refuse(!label().MatchString(name), at, "has a container whose name is no DNS label", "use at most 63 lower-case letters, digits and -") ||
 			r.refuse(names[name], at, "has two containers named "+name, "give each a name of its own") {
 			break
 		}
@@ -233,7 +233,7 @@ func (r *resolver) amounts(at document.Path, name string, container map[string]a
 		amounts, _ := resources[field].(map[string]any)
 		for _, resource := range slices.Sorted(maps.Keys(amounts)) {
 			text, isText := amounts[resource].(string)
-			r.refuse(isText && !quantity.MatchString(text), at, "has an amount of "+resource+" of the container "+name+" that the kubelet does not take", "write it like 500Mi or 250m")
+			r.refuse(isText && !quantity().MatchString(text), at, "has an amount of "+resource+" of the container "+name+" that the kubelet does not take", "write it like 500Mi or 250m")
 		}
 	}
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -24,33 +25,33 @@ const (
 
 // The forms of values. The source of the forms of Kubernetes is k8s.io/apimachinery, pkg/util/validation.
 var (
-	label        = regexp.MustCompile(`^` + dnsLabel + `$`)
-	wildcard     = regexp.MustCompile(`^(?:\*\.)?` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
-	clusterName  = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
-	labelName    = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
-	repository   = regexp.MustCompile(`^` + registry + imagePath + `*$`)
-	image        = regexp.MustCompile(`^` + registry + imagePath + `+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
-	imageTag     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	argumentName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
-	kubeletValue = regexp.MustCompile("^[^\\s\"'\\\\$`]*$")
-	variable     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-	token        = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
-	hash         = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
-	hexKey       = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	check        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	quantity     = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
-	threshold    = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:%|[KMGTPE]i|[numkMGTPE])?$`)
-	providerID   = regexp.MustCompile(`^[!-~]{1,512}$`)
-	linuxSocket  = regexp.MustCompile(`^unix:///[A-Za-z0-9._/-]+$`)
-	windowsPipe  = regexp.MustCompile(`^npipe:////\./pipe/[A-Za-z0-9._-]+$`)
+	label        = lazyregexp.New(`^` + dnsLabel + `$`)
+	wildcard     = lazyregexp.New(`^(?:\*\.)?` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
+	clusterName  = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
+	labelName    = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	repository   = lazyregexp.New(`^` + registry + imagePath + `*$`)
+	image        = lazyregexp.New(`^` + registry + imagePath + `+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
+	imageTag     = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	argumentName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+	kubeletValue = lazyregexp.New("^[^\\s\"'\\\\$`]*$")
+	variable     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	token        = lazyregexp.New(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+	hash         = lazyregexp.New(`^sha256:[0-9a-fA-F]{64}$`)
+	hexKey       = lazyregexp.New(`^[0-9a-fA-F]{64}$`)
+	check        = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	quantity     = lazyregexp.New(`^[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
+	threshold    = lazyregexp.New(`^[0-9]+(?:\.[0-9]+)?(?:%|[KMGTPE]i|[numkMGTPE])?$`)
+	providerID   = lazyregexp.New(`^[!-~]{1,512}$`)
+	linuxSocket  = lazyregexp.New(`^unix:///[A-Za-z0-9._/-]+$`)
+	windowsPipe  = lazyregexp.New(`^npipe:////\./pipe/[A-Za-z0-9._-]+$`)
 )
 
 // matches refuses a value that is given and has another form.
-func (r *resolver) matches(field document.Path, value string, form *regexp.Regexp, message, hint string) {
-	if form.MatchString(strings.ToLower(value)) {
+func (r *resolver) matches(field document.Path, value string, form func() *regexp.Regexp, message, hint string) {
+	if form().MatchString(strings.ToLower(value)) {
 		hint = "write it in lower case"
 	}
-	r.refuse(value != "" && (len(value) > 512 || !form.MatchString(value)), field, message, hint)
+	r.refuse(value != "" && (len(value) > 512 || !form().MatchString(value)), field, message, hint)
 }
 
 func (r *resolver) componentImage(at document.Path, i *v1alpha1.ComponentImage, tag string) {

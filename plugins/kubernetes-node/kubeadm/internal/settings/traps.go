@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net"
 	"net/netip"
 	"path"
@@ -187,7 +188,7 @@ func (r *resolver) addressesOfNode() int {
 }
 
 // namesFile matches arguments whose value is a file that the component reads when it starts.
-var namesFile = regexp.MustCompile(`-file$|-cafile$|-config$|^config$|^kubeconfig$|^kubelet-certificate-authority$|^kubelet-client-(certificate|key)$`)
+var namesFile = lazyregexp.New(`-file$|-cafile$|-config$|^config$|^kubeconfig$|^kubelet-certificate-authority$|^kubelet-client-(certificate|key)$`)
 
 // componentTraps looks at the arguments of a component at a path of the spec, which runs in a container of kubeadm's.
 func (r *resolver) componentTraps(at document.Path, name string, want *v1alpha1.ControlPlaneComponent) {
@@ -207,7 +208,7 @@ func (r *resolver) componentTraps(at document.Path, name string, want *v1alpha1.
 			r.warn(field, "is a file in the container, lost with it: mount its directory in "+volumes+", with readOnly: false")
 		case a.Name == "audit-log-path":
 			r.refuse(volume.ReadOnly == nil || *volume.ReadOnly, field, "is on the volume "+volume.Name+", which is read-only, and the API server does not start", "set readOnly: false of the volume")
-		case namesFile.MatchString(a.Name) && volume == nil && !r.mounted(a.Value):
+		case namesFile().MatchString(a.Name) && volume == nil && !r.mounted(a.Value):
 			r.refuse(true, field, "is a file that the container does not have, without which the component does not start", "mount it, or its directory, in "+volumes)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +19,7 @@ import (
 
 const maxValueFile = 1 << 20
 
-var jsonKey = regexp.MustCompile(`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$`)
+var jsonKey = lazyregexp.New(`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$`)
 
 func (r *resolver) acceptName(text string) error {
 	r.result.NodeName = text
@@ -51,7 +51,7 @@ func (r *resolver) acceptAdvertised(text string) error {
 }
 
 func (r *resolver) acceptProviderID(text string) error {
-	if r.result.ProviderID = text; !providerID.MatchString(text) {
+	if r.result.ProviderID = text; !providerID().MatchString(text) {
 		return errors.New("must have from 1 to 512 printable characters without blanks")
 	}
 	if !strings.Contains(text, "://") {
@@ -63,7 +63,7 @@ func (r *resolver) acceptProviderID(text string) error {
 // from takes a value from the machine. What is not there yet, or is not acceptable yet, is pending.
 func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, accept func(string) error) {
 	for i, key := range v.JSONKeys {
-		r.refuse(!jsonKey.MatchString(key), (at + ".jsonKeys").Index(i), "must be names of keys, joined with dots", "write it as v1.instance_id")
+		r.refuse(!jsonKey().MatchString(key), (at + ".jsonKeys").Index(i), "must be names of keys, joined with dots", "write it as v1.instance_id")
 	}
 	if v.File != "" {
 		r.path(at+".file", v.File)
