@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
 )
 
 // This file has arguments of components that do not go together, or that contradict the field of the document that sets the same thing.
@@ -293,4 +294,39 @@ func (r *resolver) etcdPairs(at document.Path, args []v1alpha1.Argument) {
 	r.refuse(field != "" && 5*times["heartbeat-interval"] > times["election-timeout"], field, "leaves election-timeout, by default 1000, less than five times heartbeat-interval, by default 100, and etcd does not start",
 		"set the other one as well")
 	r.refuse(times["election-timeout"] > 50000, field, "is more than the 50,000 ms of election-timeout that etcd accepts", "")
+}
+
+// etcdOfKubeadm are the arguments that kubeadm gives every etcd. Source: getEtcdCommand in its app/phases/etcd.
+func etcdOfKubeadm() []string {
+	return strings.Fields(`name listen-client-urls advertise-client-urls listen-peer-urls initial-advertise-peer-urls data-dir cert-file key-file trusted-ca-file
+		client-cert-auth peer-cert-file peer-key-file peer-trusted-ca-file peer-client-cert-auth snapshot-count listen-metrics-urls initial-cluster`)
+}
+
+// etcdVariables looks at the environment of the etcd of a control plane, of which it reads ETCD_NAME as its argument "name". Source: pkg/flags of
+// etcd.
+func (r *resolver) etcdVariables(at document.Path, local v1alpha1.LocalEtcd) {
+	minor := r.result.Version.Minor
+	if minor < release.Oldest { // as in knownArguments
+		return
+	}
+	table := argumentsOf("etcd")
+	for i, v := range local.Env {
+		name, ok := strings.CutPrefix(v.Name, "ETCD_")
+		if !ok || r.refused(at.Index(i)) {
+			continue
+		}
+		name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		known, found := table[name]
+		given := slices.Contains(etcdOfKubeadm(), name) || lastArgument(local.Args, name) >= 0
+		switch {
+		case found && given:
+			r.refuse(true, at.Index(i)+".name", "is "+name+", which the command line of etcd has as well, and etcd does not start with both", "write it in args alone")
+		case local.Image != nil || name == "unsupported-arch":
+		case !found || minor < known.first || known.last < min(minor, release.Newest):
+			r.warn(at.Index(i)+".name", "is none of the variables that this etcd reads, and has no effect: see etcd --help for its arguments")
+		default:
+			message, hint := argumentFault("etcd", known.what, name, v.Value, minor)
+			r.refuse(message != "", at.Index(i)+".value", message, hint)
+		}
+	}
 }

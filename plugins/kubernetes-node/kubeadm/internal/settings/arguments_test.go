@@ -27,6 +27,9 @@ func TestArguments(t *testing.T) {
 	etcd := func(args ...string) string {
 		return "etcd: {local: " + strings.TrimPrefix(of("", args...), ": ") + "}\n"
 	}
+	variable := func(name, value string) string {
+		return "etcd: {local: {env: [{name: " + name + ", value: '" + value + "'}]}}\n"
+	}
 	kubelet := func(name, value string) string {
 		return workerSpec + "node: {kubeletArgs: [{name: " + name + ", value: '" + value + "'}]}\n"
 	}
@@ -196,6 +199,12 @@ func TestArguments(t *testing.T) {
 		initSpec + dual + manager("node-cidr-mask-size", "24"):                                                            "error spec.controllerManager.args[0].name: is for pods of one family",
 		initSpec + dual + manager("node-cidr-mask-size-ipv4", "24", "node-cidr-mask-size-ipv6", "64"):                     "",
 		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("node-cidr-mask-size-ipv6", "64"):                 "error spec.controllerManager.args[0].name: is for a family that spec.cluster.podSubnets does not have",
+		initSpec + variable("ETCD_NAME", "a"):                                                                             "error spec.etcd.local.env[0].name: is name, which the command line of etcd has as well, and etcd does not start with both",
+		initSpec + variable("ETCD_LISTEN_CLIENT_URLS", "http://[::]:1"):                                                   "error spec.etcd.local.env[0].name: is listen-client-urls, which",
+		initSpec + variable("ETCD_QUOTA_BACKEND_BYTES", "8GB"):                                                            "error spec.etcd.local.env[0].value: is not a value of this argument, and the component does not start",
+		initSpec + variable("ETCD_QUOTA_BACKEND_BYTES", "8589934592"):                                                     "",
+		initSpec + variable("ETCD_QUOTA_BYTES", "8589934592"):                                                             "warning spec.etcd.local.env[0].name: is none of the variables that this etcd reads, and has no effect",
+		initSpec + variable("GOMEMLIMIT", "2GiB"):                                                                         "",
 		initSpec + etcd("heartbeat-interval", "1000", "election-timeout", "2000"):                                         "error spec.etcd.local.args[1].value: leaves election-timeout",
 		initSpec + etcd("heartbeat-interval", "250"):                                                                      "error spec.etcd.local.args[0].value: leaves election-timeout",
 		initSpec + etcd("heartbeat-interval", "250", "election-timeout", "2500"):                                          "",

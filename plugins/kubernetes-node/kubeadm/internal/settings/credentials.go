@@ -15,17 +15,17 @@ import (
 func (r *resolver) discovery(at document.Path, d *v1alpha1.Discovery) {
 	joins := r.spec.Role == Join || r.spec.Role == Worker
 	if key := r.spec.CertificateKey; key != nil {
-		r.refuse(!hexKey.Match(key.Reveal()), "spec.certificateKey", "must have 64 hexadecimal digits", "kubeadm certs certificate-key prints one")
+		r.refuse(!hexKey().Match(key.Reveal()), "spec.certificateKey", "must have 64 hexadecimal digits", "kubeadm certs certificate-key prints one")
 	}
 	if d == nil {
 		r.refuse(joins, at, "is required to join a cluster", "give a token with caCertHashes, or a kubeconfig")
 		return
 	}
 	if d.Token != nil {
-		r.refuse(!token.Match(d.Token.Reveal()), at+".token", "is not a bootstrap token", "kubeadm token create prints one")
+		r.refuse(!token().Match(d.Token.Reveal()), at+".token", "is not a bootstrap token", "kubeadm token create prints one")
 	}
 	for i, h := range d.CACertHashes {
-		r.refuse(!hash.MatchString(h), (at + ".caCertHashes").Index(i), "is not the hash of a public key", "write sha256: and 64 hexadecimal digits")
+		r.refuse(!hash().MatchString(h), (at + ".caCertHashes").Index(i), "is not the hash of a public key", "write sha256: and 64 hexadecimal digits")
 	}
 	r.address(at+".endpoint", d.Endpoint)
 	switch {
@@ -131,6 +131,7 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 			r.knownArguments(at+".local.args", "etcd", l.Args, r.result.Version.Minor)
 		}
 		r.environment(at+".local.env", l.Env)
+		r.etcdVariables(at+".local.env", *l)
 		r.subjects(at+".local.serverCertificateSANs", l.ServerCertificateSANs)
 		r.subjects(at+".local.peerCertificateSANs", l.PeerCertificateSANs)
 		r.componentImage(at+".local.image", l.Image, "3.6.5-0")
