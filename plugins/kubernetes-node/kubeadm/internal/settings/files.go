@@ -81,7 +81,7 @@ func (r *resolver) owner(at document.Path, name string) *sdk.Owner {
 
 // staticPods adds the manifests, as JSON, to the files.
 func (r *resolver) staticPods() {
-	names := map[string]document.Path{}
+	names, pods := map[string]document.Path{}, map[string]document.Path{}
 	for i, p := range r.spec.StaticPods {
 		at := document.Path("spec.staticPods").Index(i)
 		r.refuse(!label().MatchString(p.Name) || slices.Contains(v1alpha1.PatchTargets(), p.Name), at+".name", "is not a DNS label, or the name of a component",
@@ -92,6 +92,7 @@ func (r *resolver) staticPods() {
 		metadata, _ := pod["metadata"].(map[string]any)
 		if !r.refuse(manifest != nil && (pod["kind"] != "Pod" || pod["apiVersion"] != "v1" || metadata["name"] == nil), at+".manifest",
 			"is not a Pod with a name", "write one object of kind Pod and apiVersion v1") && manifest != nil {
+			r.unique(at+".manifest", pods, fmt.Sprint(metadata["namespace"], " ", metadata["name"]))
 			r.staticPod(at+".manifest", pod)
 		}
 		r.result.Files = append(r.result.Files, File{Field: string(at), FileSpec: sdk.FileSpec{

@@ -43,6 +43,7 @@ func (r *resolver) kubeletFields() {
 	t.fields()
 	t.reserved()
 	t.traps()
+	t.effects()
 }
 
 func (r *resolver) found(at document.Path, message, hint string) { r.refuse(true, at, message, hint) }

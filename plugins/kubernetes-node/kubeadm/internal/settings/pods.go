@@ -234,6 +234,9 @@ func (r *resolver) amounts(at document.Path, name string, container map[string]a
 		for _, resource := range slices.Sorted(maps.Keys(amounts)) {
 			text, isText := amounts[resource].(string)
 			r.refuse(isText && !quantity().MatchString(text), at, "has an amount of "+resource+" of the container "+name+" that the kubelet does not take", "write it like 500Mi or 250m")
+			if isText && resource == "memory" && strings.HasSuffix(text, "m") {
+				r.warn(at, "has an amount of memory of the container "+name+" in thousandths of a byte, which m is: write Mi for mebibytes")
+			}
 		}
 	}
 }
@@ -253,6 +256,9 @@ func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 	pod := objectOf([]byte(p.Patch))
 	if spec, _ := pod["spec"].(map[string]any); static && p.Type != "json" && !strings.Contains(p.Patch, `"$`) { // which strategic merge reads
 		r.fieldsOfPod(at, spec)
+		if spec["hostNetwork"] == false {
+			r.warn(at, "takes "+p.Target+" from the network of the machine, where kubeadm and the other components look for it: remove hostNetwork")
+		}
 		for _, container := range listOf(spec["containers"]) {
 			name, _ := container["name"].(string)
 			r.amounts(at, name, container)
@@ -270,6 +276,9 @@ func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 	r.refuse(kind != nil && kind != "Pod" || version != nil && version != "v1", at, "makes something else than a Pod of "+p.Target+", which the kubelet does not start", "remove kind and apiVersion")
 	for _, c := range patch.Spec.Containers {
 		r.refuse(c.Name == p.Target && len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"), at, "replaces the command of "+p.Target+" by one without a program", "give arguments in its field of the spec, or a patch of type json")
+		if c.Name == p.Target && len(c.Command) > 0 && !strings.HasPrefix(c.Command[0], "-") {
+			r.warn(at, "replaces the whole command of "+p.Target+", with all arguments that kubeadm gives it: give arguments in its field of the spec, or a patch of type json")
+		}
 		r.refuse(c.Image == "" && c.Name != p.Target, at, "has a container without an image, whose name is not the component's, and the kubelet does not start it", "name it "+p.Target)
 	}
 }

@@ -60,6 +60,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	r.commandLines()
 	r.files()
 	r.configFiles()
+	r.effects()
 	r.staticPods()
 	r.result.Spec = r.spec
 	if len(r.violations) > 0 {

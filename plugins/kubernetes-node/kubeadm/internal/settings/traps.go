@@ -61,6 +61,9 @@ func (t together) traps() {
 	if pods, _ := k["staticPodPath"].(string); pods != "" && pods != "/etc/kubernetes/manifests" && r.spec.Role != Worker {
 		r.refuse(true, t.at("staticPodPath", at+".config.staticPodPath"), "is not the directory in which kubeadm puts the control plane, which is never started", "remove it")
 	}
+	if most := r.addressesOfNode(); k["maxPods"] == nil && most < 110 {
+		r.warn("spec.controllerManager.args", fmt.Sprintf("give each node %d addresses of spec.cluster.podSubnets, and the kubelet accepts 110 pods, of which some never start: set spec.kubelet.maxPods", most))
+	}
 	if most := r.addressesOfNode(); k["maxPods"] != nil && r.spec.Kubelet != nil && r.spec.Kubelet.MaxPods != nil && *r.spec.Kubelet.MaxPods > most {
 		r.warn(at+".maxPods", fmt.Sprintf("is more than the %d addresses that each node gets of spec.cluster.podSubnets: set a smaller node-cidr-mask-size-ipv4 of the controller manager, "+
 			"or allocate-node-cidrs=false if the network plugin has ranges of its own", most))
