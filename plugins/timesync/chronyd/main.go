@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/version"
@@ -41,7 +42,7 @@ func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
 	want, violations := directives.Resolve(doc)
 	fields := want
 	fields.Lines = nil
-	want.Warnings = append(want.Warnings, manual().Warn(want)...)
+	want.Warnings = slices.Concat(want.Warnings, manual().Warn(want), doubts(want))
 	return want, append(violations, manual().Refuse(render(fields, keyName), want)...)
 }
 

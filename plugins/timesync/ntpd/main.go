@@ -46,6 +46,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err != nil {
 		return sdk.Plan{}, err
 	}
+	if err := otherImplementation(want, c.ntpsec); err != nil {
+		return sdk.Plan{}, err
+	}
 	if !c.ntpsec {
 		if err := unsupportedByReference(want); err != nil {
 			return sdk.Plan{}, err

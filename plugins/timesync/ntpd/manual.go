@@ -162,8 +162,8 @@ func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
 	want, violations := directives.Resolve(doc)
 	fields := want
 	fields.Lines = nil
-	want.Warnings = append(want.Warnings, manual().Warn(want)...)
-	violations = append(violations, manual().Refuse(render(fields, "keys"), want)...)
+	want.Warnings = slices.Concat(want.Warnings, manual().Warn(want), doubts(want))
+	violations = slices.Concat(violations, manual().Refuse(render(fields, "keys"), want), assignments(want))
 	for _, l := range want.Lines {
 		if words := l.Words(); len(words) > 0 && words[0] == "tinker" && want.MakeStep != nil && slices.Contains(words, "step") {
 			violations = append(violations, sdk.Violation{

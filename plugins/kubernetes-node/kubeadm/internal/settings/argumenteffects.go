@@ -59,7 +59,7 @@ func (r *resolver) effects() {
 		r.ciphers(at+".args", c.Want.Args)
 		if i := lastArgument(c.Want.Args, "secure-port"); i >= 0 && c.Field != "apiServer" && !r.patchedTarget(c.Name) {
 			port := map[string]string{"controllerManager": "10257", "scheduler": "10259"}[c.Field]
-			r.refuse(c.Want.Args[i].Value != port && !r.refused((at + ".args").Index(i)), (at+".args").Index(i)+".value", "is not the port that kubeadm's probes ask, "+port+", and the kubelet restarts the component again and again", "remove it")
+			r.refuse(c.Want.Args[i].Value != port && !r.refused((at+".args").Index(i)), (at+".args").Index(i)+".value", "is not the port that kubeadm's probes ask, "+port+", and the kubelet restarts the component again and again", "remove it")
 		}
 		r.componentImages(at+".image", c.Name, c.Want.Image)
 		for i, v := range c.Want.Volumes {
