@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"bytes"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -15,6 +17,12 @@ func (p KeyPair) CheckAuthority() (field string, err error) {
 	c, err := CertificateOf(p.Certificate)
 	if err == nil && !c.IsCA {
 		err = errors.New("is not a certificate authority")
+	}
+	if err == nil && c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageCertSign == 0 {
+		err = errors.New("is of an authority that may not sign certificates: its key usage lacks keyCertSign")
+	}
+	if err == nil && !isOfKubernetes(c.PublicKey) {
+		err = errors.New("has a key that is neither of RSA nor of ECDSA, which Kubernetes does not read")
 	}
 	if err != nil {
 		return "certificate", err
@@ -34,6 +42,15 @@ func (p KeyPair) Check() (field string, err error) {
 		return "key", errors.New("is not the key of the certificate")
 	}
 	return "", nil
+}
+
+// isOfKubernetes reports whether Kubernetes reads a key. Source: k8s.io/client-go/util/keyutil, and TryLoadKeyFromDisk of kubeadm.
+func isOfKubernetes(public crypto.PublicKey) bool {
+	switch public.(type) {
+	case *rsa.PublicKey, *ecdsa.PublicKey:
+		return true
+	}
+	return false
 }
 
 // checkKey returns what keeps the key from being compared with a certificate.
@@ -63,6 +80,9 @@ func (p KeyPair) CheckServiceAccount() (field string, err error) {
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
 		return "certificate", errors.New("is not a public key")
+	}
+	if !isOfKubernetes(public) {
+		return "certificate", errors.New("is neither of RSA nor of ECDSA, which Kubernetes does not read")
 	}
 	if err := p.checkKey(); err != nil {
 		return "key", err

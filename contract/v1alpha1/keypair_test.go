@@ -1,7 +1,9 @@
 package v1alpha1
 
 import (
+	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
@@ -100,4 +102,46 @@ func TestParseMode(t *testing.T) {
 		_, err := ParseMode(text)
 		assert.EqualError(t, err, want, text)
 	}
+}
+
+// TestKeysOfKubernetes: a key that Kubernetes does not read, and a certificate that may not sign others, is refused at the certificate.
+func TestKeysOfKubernetes(t *testing.T) {
+	t.Parallel()
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	text := func(kind string, der []byte, err error) string {
+		require.NoError(t, err)
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	for _, c := range []struct {
+		key   crypto.Signer
+		usage x509.KeyUsage
+		want  string
+	}{
+		{curve, 0, ""},
+		{curve, x509.KeyUsageCertSign, ""},
+		{curve, x509.KeyUsageDigitalSignature, "is of an authority that may not sign certificates: its key usage lacks keyCertSign"},
+		{edwards, 0, "has a key that is neither of RSA nor of ECDSA, which Kubernetes does not read"},
+	} {
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, KeyUsage: c.usage}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, c.key.Public(), c.key)
+		certificate := text("CERTIFICATE", der, err)
+		der, err = x509.MarshalPKCS8PrivateKey(c.key)
+		pair := KeyPair{Certificate: certificate, Key: NewSecret([]byte(text("PRIVATE KEY", der, err)))}
+		field, err := pair.CheckAuthority()
+		if c.want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assert.Equal(t, "certificate", field)
+		assert.EqualError(t, err, c.want)
+	}
+	der, err := x509.MarshalPKIXPublicKey(edwards.Public())
+	public := text("PUBLIC KEY", der, err)
+	der, err = x509.MarshalPKCS8PrivateKey(edwards)
+	field, err := KeyPair{Certificate: public, Key: NewSecret([]byte(text("PRIVATE KEY", der, err)))}.CheckServiceAccount()
+	assert.Equal(t, "certificate", field)
+	assert.Error(t, err)
 }

@@ -95,6 +95,8 @@ func (r *timesyncRules) address(text string, at []any) {
 	switch {
 	case err == nil && (ip.IsMulticast() || ip.IsUnspecified() || text == "255.255.255.255"):
 		r.refuse(at, "is not the address of a server", "write the address or the name of a server, which daemons ask one by one")
+	case err == nil && ip.IsLinkLocalUnicast() && ip.Is6() && ip.Zone() == "":
+		r.refuse(at, "is an address of one link, which no daemon can ask", "write another address of the server, or its name")
 	case err == nil && ip.Zone() == "", err != nil && IsHostName(text) && strings.Trim(text, "0123456789.") != "":
 		r.once(CanonicalTimeSource(text), at, "is the same source as ")
 	default:
@@ -148,6 +150,11 @@ func (r *timesyncRules) clock(c RefClock, at []any) {
 		r.refuse(below(at, "device"), "must be an absolute path without blanks", "write it like /dev/ptp0")
 	} else {
 		r.once(c.Device, below(at, "device"), "is the same clock as ")
+	}
+	for driver, device := range map[string]string{"phc": "/dev/pps", "pps": "/dev/ptp"} {
+		if c.Driver == driver && strings.HasPrefix(c.Device, device) {
+			r.refuse(below(at, "device"), "is a device of another driver, and the daemon does not start", "set driver to pps for /dev/pps0, and to phc for /dev/ptp0")
+		}
 	}
 	if c.Offset != "" {
 		r.duration(c.Offset, false, below(at, "offset"))

@@ -56,6 +56,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.routerAdvertisements()
 	r.reversePath()
 	r.localPorts()
+	r.doubts()
 	return desired{
 		name:         doc.Metadata.Name,
 		parameters:   slices.SortedFunc(maps.Values(r.byKey), writingOrder),

@@ -49,7 +49,7 @@ func (r *resolver) ascending() {
 	}
 	for _, family := range []string{"ipv4", "ipv6"} {
 		at := func(n string) sysctld.Key { return sysctld.Key("net/" + family + "/neigh/default/gc_thresh" + n) }
-		for _, pair := range [][2]string{{"1", "2"}, {"2", "3"}} {
+		for _, pair := range [][2]string{{"1", "2"}, {"2", "3"}, {"1", "3"}} {
 			if low := r.byKey[at(pair[0])]; low.explicit && number(at(pair[0]), 0) > number(at(pair[1]), math.MaxInt64) {
 				r.warn(low.field, "is more than "+at(pair[1]).String()+", so that the table of neighbours is full before the kernel cleans it up: make it smaller, or the other one larger")
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -96,7 +97,7 @@ func (r *resolver) once(address string, field document.Path) {
 
 func (r *resolver) source(s Source, from v1alpha1.TimeSource, field document.Path) {
 	r.addresses[v1alpha1.CanonicalTimeSource(from.Address)] = string(field.Field("address"))
-	if ip, err := netip.ParseAddr(from.Address); err == nil && ip.IsLoopback() {
+	if ip, err := netip.ParseAddr(from.Address); err == nil && ip.IsLoopback() || strings.EqualFold(from.Address, "localhost") {
 		r.warn(field.Field("address"), "is this machine, whose daemon takes no time from itself: remove it, unless another program serves time there")
 	}
 	s.Address, s.IBurst, s.Prefer, s.NTS = from.Address, from.IBurst, from.Prefer, from.NTS

@@ -89,6 +89,9 @@ func TestResolveRefusesRuntimes(t *testing.T) {
 			`spec.runtimes.runc.options.NoPivotRoot: must be a boolean`, `spec.runtimes.runc.options.Root: holds null`,
 			`spec.runtimes.runc.options.SystemdCgroup: set by cgroupDriver`, `spec.runtimes.runc.options.c4n4rY: no option`,
 		}},
+		{"the configuration of a shim", `{"runtimes":{"kata":{"options":{"ConfigPath":"a.toml"}},"kata-qemu":{"options":{"ConfigPath":"/opt/kata/"}},"kata-fc":{"options":{"ConfigPath":5}}}}`, []string{
+			`spec.runtimes.kata.options.ConfigPath: absolute path`, `spec.runtimes.kata-fc.options.ConfigPath: absolute path`, `spec.runtimes.kata-qemu.options.ConfigPath: absolute path`,
+		}},
 		{"options of others", `{"runtimes":{"kata":{"options":{"a":{"b":[null]},"c":18446744073709551615,"d":{"e":{"f":1.5}}}}}}`, []string{
 			`spec.runtimes.kata.options.a: holds null`, `spec.runtimes.kata.options.c: holds a number`,
 		}},
@@ -193,6 +196,7 @@ func TestResolveRefusesProxies(t *testing.T) {
 			"spec.proxy.noProxy[2]: listed twice",
 		}},
 		{"a zone", `{"proxy":{"http":"http://p.test","noProxy":["fe80::1","fe80::1%c4n4ry\n\nUser=x"]}}`, []string{"spec.proxy.noProxy[1]: must have a port"}},
+		{"a range", `{"proxy":{"http":"http://p.test","noProxy":["192.0.2.1-192.0.2.9"]}}`, []string{"spec.proxy.noProxy[0]: is a range of addresses"}},
 		{"a path", `{"proxy":{"http":"http://p.test/c4n4ry"}}`, []string{"spec.proxy.http: must end behind its host"}},
 		{"an empty secret", `{"proxy":{"httpSecret":{"value":""}}}`, []string{"spec.proxy.httpSecret: must begin with http://"}},
 		{"exceptions from nothing", `{"proxy":{"noProxy":["*"]}}`, []string{"spec.proxy.noProxy: means nothing"}},
@@ -254,6 +258,9 @@ func TestTraps(t *testing.T) {
 	}
 	patch := func(text string) string { return `{"runtimes":{"runc":{"baseSpec":{"patch":` + text + `}}}}` }
 	for spec, want := range map[string]string{
+		`{"runtimes":{"kata":{"options":{"SystemdCgroup":true}}}}`:                                                                  "spec.runtimes.kata.options.SystemdCgroup",
+		`{"runtimes":{"runsc":{"options":{"ConfigPath":"/etc/containerd/runsc.toml"}}}}`:                                            "spec.runtimes.runsc.options.ConfigPath",
+		`{"runtimes":{"runsc":{"options":{"TypeUrl":"io.containerd.runsc.v1.options","ConfigPath":"/etc/containerd/runsc.toml"}}}}`: "",
 		mirror(`/v2/proxy"`):                                  `spec.registries["a.test"].mirrors[0].url: has /v2 within its path`,
 		mirror(`/v2/proxy","overridePath":true`):              "",
 		mirror(`/proxy"`):                                     "",

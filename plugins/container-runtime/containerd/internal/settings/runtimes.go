@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -91,6 +92,7 @@ func (r *resolver) options(field document.Path, shim string, want map[string]jso
 		shape, ok := known[name]
 		switch {
 		case !IsOCI(shim):
+			r.shimOption(at, shim, name, value, want)
 		case name == "SystemdCgroup":
 			r.refuse(true, at, "is set by cgroupDriver", "write cgroupDriver: systemd or cgroupfs instead")
 		case name == "BinaryName":
@@ -102,6 +104,24 @@ func (r *resolver) options(field document.Path, shim string, want map[string]jso
 		}
 	}
 	return all
+}
+
+// shimOption looks at an option of a shim other than runc's: containerd passes on the path of its configuration alone. Sources:
+// getRuntimeOptionsType of containerd, the documents of Kata Containers and of gVisor.
+func (r *resolver) shimOption(at document.Path, shim, name string, value any, all map[string]json.RawMessage) {
+	text, isText := value.(string)
+	switch {
+	case strings.HasPrefix(shim, "io.containerd.runhcs."):
+	case !slices.ContainsFunc([]string{"TypeUrl", "ConfigPath", "ConfigBody"}, func(known string) bool { return strings.EqualFold(known, name) }):
+		r.warn(at, "is no option of this type of runtime, and containerd ignores it: set it in the configuration of the runtime, which ConfigPath names")
+	case strings.EqualFold(name, "ConfigPath"):
+		r.refuse(!isText || !path.IsAbs(text) && !strings.Contains(text, `:\`) || strings.HasSuffix(text, "/"), at, "must be the absolute path of a file", "write it like /opt/kata/share/defaults/kata-containers/configuration.toml")
+		if shim == "io.containerd.runsc.v1" && all["TypeUrl"] == nil {
+			r.warn(at, "is refused by gVisor without TypeUrl: add TypeUrl: io.containerd.runsc.v1.options")
+		}
+	default:
+		r.refuse(!isText, at, "must be a string", "")
+	}
 }
 
 func shapeOf(value any) string {

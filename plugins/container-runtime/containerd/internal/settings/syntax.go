@@ -150,6 +150,9 @@ func checkNoProxy(text string) error {
 	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
 		return nil
 	}
+	if first, last, is := strings.Cut(text, "-"); is && strings.Trim(first+last, "0123456789.") == "" {
+		return errors.New("is a range of addresses, which no program supports")
+	}
 	_, err := portOf(strings.TrimPrefix(strings.TrimPrefix(text, "*"), "."))
 	return err
 }
