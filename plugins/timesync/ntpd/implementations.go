@@ -3,6 +3,7 @@ package main
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
@@ -102,4 +103,13 @@ func doubts(want settings.Settings) (all []sdk.Warning) {
 		warn(words[0] == "peer", "NTPsec takes a peer as a server: write server")
 	}
 	return all
+}
+
+// options calls f with each option of a line and its number.
+func options(words []string, f func(option string, value float64)) {
+	for i := 1; i+1 < len(words) && !strings.HasPrefix(words[i], "#"); i += 2 {
+		if value, err := strconv.ParseFloat(words[i+1], 64); err == nil {
+			f(words[i], value)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -108,15 +107,6 @@ func disables(words []string, want settings.Settings) bool {
 		}
 	}
 	return want.HasSources() && slices.Contains(words, "ntp") || want.RTCSync != nil && *want.RTCSync && slices.Contains(words, "kernel")
-}
-
-// options calls f with each option of a line and its number.
-func options(words []string, f func(option string, value float64)) {
-	for i := 1; i+1 < len(words) && !strings.HasPrefix(words[i], "#"); i += 2 {
-		if value, err := strconv.ParseFloat(words[i+1], 64); err == nil {
-			f(words[i], value)
-		}
-	}
 }
 
 // tosLimits matches a line that excludes sources by their stratum or distance, or only says how many sources there must be:
