@@ -1,9 +1,10 @@
 package v1alpha1
 
 import (
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
 	"strings"
+
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // LeapSecondsHint is the remedy for sources that differ around a leap second.

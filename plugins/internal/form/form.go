@@ -2,11 +2,12 @@
 package form
 
 import (
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"path"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 var windowsPath = lazyregexp.New(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/hooks"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"path"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/configfile"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/hooks"

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"

@@ -2,7 +2,6 @@ package aws
 
 import (
 	"cmp"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"reflect"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
 	"github.com/machineadm/machineadm/sdk"
 )

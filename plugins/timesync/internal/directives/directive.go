@@ -1,7 +1,6 @@
 package directives
 
 import (
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
 

@@ -3,13 +3,13 @@ package hooks
 
 import (
 	"errors"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/configfile"
 	"github.com/machineadm/machineadm/sdk"
 )

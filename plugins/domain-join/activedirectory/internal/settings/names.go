@@ -3,12 +3,12 @@ package settings
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"strings"
 
 	"github.com/go-ldap/ldap/v3"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // The forms of names. That of an account is NetBIOS', with the characters that a DNS label has as well.

@@ -3,9 +3,10 @@ package ready
 import (
 	"context"
 	"errors"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"io/fs"
 	"strings"
+
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // extraArgument is in KUBELET_EXTRA_ARGS, the end of the command line. Source: the drop-in 10-kubeadm.conf of the packages of Kubernetes.

@@ -3,7 +3,6 @@ package settings
 import (
 	_ "embed"
 	"fmt"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net"
 	"net/netip"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 //go:embed argumentvalues.txt

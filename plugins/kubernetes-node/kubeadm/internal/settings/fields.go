@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 //go:embed fields.txt

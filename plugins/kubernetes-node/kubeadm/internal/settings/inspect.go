@@ -3,11 +3,11 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // kubeletFields inspects spec.kubelet.config, and the patches of the kubelet's configuration.

@@ -4,13 +4,14 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // signals are what the kubelet can evict pods for. Source: pkg/kubelet/eviction/api.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // effects warns of fields of the kubelet that are valid and do harm, and refuses the ones with which it does not start.
@@ -75,11 +76,11 @@ func (t together) smallAmounts() {
 		at := t.at(field, document.Path("spec.kubelet").Field(field))
 		for _, resource := range []string{"memory", "ephemeral-storage"} {
 			text, _ := amounts[resource].(string)
-			if n := amount(text); quantity.MatchString(text) && !strings.HasSuffix(text, "m") && n >= 1 && n < 1<<20 {
+			if n := amount(text); quantity().MatchString(text) && !strings.HasSuffix(text, "m") && n >= 1 && n < 1<<20 {
 				t.r.warn(at.Key(resource), "is less than a mebibyte: without a unit it is bytes; write it like 500Mi")
 			}
 		}
-		if text, _ := amounts["cpu"].(string); quantity.MatchString(text) && amount(text) >= 50 && amount(text) == float64(int(amount(text))) && !strings.HasSuffix(text, "m") {
+		if text, _ := amounts["cpu"].(string); quantity().MatchString(text) && amount(text) >= 50 && amount(text) == float64(int(amount(text))) && !strings.HasSuffix(text, "m") {
 			t.r.warn(at.Key("cpu"), "is a number of whole cores, and the kubelet does not start on a machine with fewer: for thousandths write m, such as 500m")
 		}
 	}
@@ -98,7 +99,7 @@ func (t together) softBelowHard() {
 		}
 		lowPercent, a := strings.CutSuffix(low, "%")
 		highPercent, b := strings.CutSuffix(high, "%")
-		if !is || high == "" || a != b || !a && (!quantity.MatchString(low) || !quantity.MatchString(high)) {
+		if !is || high == "" || a != b || !a && (!quantity().MatchString(low) || !quantity().MatchString(high)) {
 			continue
 		}
 		if amount(lowPercent) <= amount(highPercent) && amount(highPercent) > 0 {
@@ -196,10 +197,10 @@ var keptElsewhere = []struct {
 }
 
 var (
-	execStart    = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=[ \t]*(.*)$`)
-	serviceFile  = regexp.MustCompile(`^/etc/systemd/system/(kubelet|containerd)\.service\.d/[^/]+\.conf$`)
-	networkFile  = regexp.MustCompile(`^/etc/cni/net\.d/[^/]+\.conflist$`)
-	kubeletFlags = regexp.MustCompile(`\$\{?KUBELET_CONFIG_ARGS|--config[= ]`)
+	execStart    = lazyregexp.New(`(?m)^[ \t]*ExecStart[ \t]*=[ \t]*(.*)$`)
+	serviceFile  = lazyregexp.New(`^/etc/systemd/system/(kubelet|containerd)\.service\.d/[^/]+\.conf$`)
+	networkFile  = lazyregexp.New(`^/etc/cni/net\.d/[^/]+\.conflist$`)
+	kubeletFlags = lazyregexp.New(`\$\{?KUBELET_CONFIG_ARGS|--config[= ]`)
 )
 
 // fileEffects looks at what files are for.
@@ -219,7 +220,7 @@ func (r *resolver) fileEffects() {
 			r.warn(at, "is a script of one line, its interpreter, which does nothing: the YAML form > joins lines, use |")
 		}
 		r.dropIn(at, f)
-		if networkFile.MatchString(f.Path) {
+		if networkFile().MatchString(f.Path) {
 			var list struct {
 				Name    string            `json:"name"`
 				Plugins []json.RawMessage `json:"plugins"`
@@ -232,15 +233,15 @@ func (r *resolver) fileEffects() {
 
 // dropIn looks at the commands of a drop-in of a service that has one command.
 func (r *resolver) dropIn(at document.Path, f File) {
-	service := serviceFile.FindStringSubmatch(f.Path)
+	service := serviceFile().FindStringSubmatch(f.Path)
 	if service == nil {
 		return
 	}
-	commands := execStart.FindAllSubmatch(f.Content, -1)
+	commands := execStart().FindAllSubmatch(f.Content, -1)
 	if len(commands) == 0 {
 		return
 	}
 	r.refuse(len(bytes.TrimSpace(commands[0][1])) > 0, at, "adds a second ExecStart= to the service, which systemd then does not load", "begin with an empty line ExecStart=")
 	last := commands[len(commands)-1][1]
-	r.refuse(service[1] == "kubelet" && !kubeletFlags.Match(last), at, "starts the kubelet without the configuration and the arguments that kubeadm writes", "write them as 10-kubeadm.conf of the package does, with $KUBELET_CONFIG_ARGS")
+	r.refuse(service[1] == "kubelet" && !kubeletFlags().Match(last), at, "starts the kubelet without the configuration and the arguments that kubeadm writes", "write them as 10-kubeadm.conf of the package does, with $KUBELET_CONFIG_ARGS")
 }

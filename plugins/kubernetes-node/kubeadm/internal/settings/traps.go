@@ -3,7 +3,6 @@ package settings
 import (
 	"cmp"
 	"fmt"
-	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"net"
 	"net/netip"
 	"path"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 )
 
 // This file has settings that are valid, each for itself, and whose effect is not what they are written for. A component that does not start
