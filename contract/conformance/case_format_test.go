@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/conformance/internal/casetest"
+	"github.com/machineadm/machineadm/contract/conformance/internal/testcase"
 )
 
 // TestExampleOfACase loads the case of CaseFormat.
@@ -18,28 +21,28 @@ func TestExampleOfACase(t *testing.T) {
 		_, text, _ := strings.Cut(example, "\n")
 		return strings.ReplaceAll(text, "    ", "")
 	}
-	put(t, filepath.Join(dir, "token"), map[string]string{
+	casetest.Put(t, filepath.Join(dir, "token"), map[string]string{
 		"config.yaml": content(exampleConfig), "expect.yaml": content(exampleExpect), "expect/etc/app/token": "${canary}\n",
 	})
 	cases, err := LoadCases(dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"spec.token"}, cases[0].expect.Secrets)
+	assert.Equal(t, []string{"spec.token"}, cases[0].files.Expect.Secrets)
 }
 
 // TestCaseFormatIsComplete requires every file of a case and every field of expect.yaml in CaseFormat.
 func TestCaseFormatIsComplete(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, of := range []reflect.Type{reflect.TypeFor[expectation](), reflect.TypeFor[expectedError]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[testcase.Expectation](), reflect.TypeFor[testcase.ExpectedError]()} {
 		for field := range of.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			names = append(names, name)
 		}
 	}
-	for _, name := range append(names, caseFiles()...) {
+	for _, name := range append(names, testcase.CaseFiles()...) {
 		assert.Regexp(t, `(?m)^ +`+name+`/? +\S`, CaseFormat)
 	}
-	for _, code := range codes() {
+	for _, code := range testcase.Codes() {
 		assert.Contains(t, CaseFormat, code)
 	}
 }

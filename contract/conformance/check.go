@@ -1,6 +1,11 @@
 package conformance
 
-import "context"
+import (
+	"context"
+
+	"github.com/machineadm/machineadm/contract/conformance/internal/rig"
+	"github.com/machineadm/machineadm/contract/conformance/internal/testcase"
+)
 
 // Check is one property of a plugin.
 type Check struct {
@@ -14,18 +19,10 @@ type Check struct {
 	Fresh string
 
 	// of are the types of plugin that the check is for; 0 is a configurator.
-	of role
+	of testcase.Role
 	// once marks a check that depends on no case, eachKind one that depends on the kind of the case alone.
 	once, eachKind bool
 	// alone marks a check that no other case may disturb.
 	alone bool
-	run   func(context.Context, *fixture) (result, error)
+	run   func(context.Context, *rig.Fixture) (rig.Result, error)
 }
-
-// Checks to which others refer.
-const (
-	outcomeName = "outcome"
-	eventsName  = "events"
-	claimsName  = "claims"
-	objectName  = "object"
-)

@@ -19,8 +19,10 @@ func TestFindingsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
+	rooms, err := filepath.Glob("internal/*/*.go")
+	require.NoError(t, err)
 	count := 0
-	for _, name := range files {
+	for _, name := range append(files, rooms...) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
@@ -36,7 +38,7 @@ func TestFindingsAreComplete(t *testing.T) {
 			}
 			for _, f := range findingsIn(function) {
 				count++
-				for _, part := range []string{"clause", "expected", "got", "cause"} {
+				for _, part := range []string{"Clause", "Expected", "Got", "Cause"} {
 					assert.True(t, f.parts[part], "%s: the finding has no %s", positions.Position(f.at), part)
 				}
 			}
@@ -68,7 +70,7 @@ func findingsIn(function *ast.FuncDecl) []literal {
 				}
 			}
 		case *ast.CallExpr:
-			if selector, ok := n.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "compare" {
+			if selector, ok := n.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Compare" {
 				for _, argument := range n.Args {
 					fromCompare[argument] = true
 				}
@@ -82,7 +84,11 @@ func findingsIn(function *ast.FuncDecl) []literal {
 		if !ok {
 			return true
 		}
-		if name, ok := value.Type.(*ast.Ident); !ok || name.Name != "finding" {
+		name, ok := value.Type.(*ast.Ident)
+		if selector, qualified := value.Type.(*ast.SelectorExpr); qualified {
+			name, ok = selector.Sel, true
+		}
+		if !ok || name.Name != "Finding" {
 			return true
 		}
 		f := literal{at: value.Pos(), parts: map[string]bool{}}
@@ -94,11 +100,11 @@ func findingsIn(function *ast.FuncDecl) []literal {
 			text, constant := pair.Value.(*ast.BasicLit)
 			f.parts[pair.Key.(*ast.Ident).Name] = !constant || text.Value != `""` //nolint:errcheck // keys of a struct are identifiers
 		}
-		for _, part := range []string{"clause", "expected", "got", "cause"} {
+		for _, part := range []string{"Clause", "Expected", "Got", "Cause"} {
 			f.parts[part] = f.parts[part] || assigned[variables[n]+"."+part]
 		}
 		if fromCompare[n] {
-			f.parts["expected"], f.parts["got"] = true, true
+			f.parts["Expected"], f.parts["Got"] = true, true
 		}
 		out = append(out, f)
 		return true

@@ -11,6 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/conformance/internal/answers"
+	"github.com/machineadm/machineadm/contract/conformance/internal/process"
+	"github.com/machineadm/machineadm/contract/conformance/internal/rig"
+	"github.com/machineadm/machineadm/contract/conformance/internal/testcase"
+	"github.com/machineadm/machineadm/contract/conformance/internal/trees"
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
@@ -28,141 +33,141 @@ func (s Suite) NewCase(ctx context.Context, file, dir string) error {
 	if err != nil {
 		return fmt.Errorf("read the document: %w", err)
 	}
-	c := &Case{Name: filepath.Base(dir), dir: dir, config: text}
-	if err := c.findSecrets(file, newCanary()); err != nil {
+	c := &testcase.Case{Name: filepath.Base(dir), Dir: dir, Config: text}
+	if err := findSecrets(c, file, testcase.NewCanary()); err != nil {
 		return err
 	}
-	s.Cases, s.shared = []*Case{c}, &shared{}
+	s.Cases, s.shared = []*Case{{Name: c.Name, files: c}}, &rig.Shared{}
 	r, err := s.newRunner(ctx, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.record(ctx, file), r.end())
+	return errors.Join(record(ctx, r, file), r.End())
 }
 
 // findSecrets sets the secrets of the case to the fields with the placeholder, and its header.
-func (c *Case) findSecrets(file, canary string) error {
-	data, err := decodeOne(file, fill(c.config, canary))
+func findSecrets(c *testcase.Case, file, canary string) error {
+	data, err := testcase.DecodeOne(file, testcase.Fill(c.Config, canary))
 	if err != nil {
 		return err
 	}
-	if c.header, err = headerOf(data); err != nil {
+	if c.Header, err = testcase.HeaderOf(data); err != nil {
 		return err
 	}
-	fields, err := fieldsWith(data, canary)
+	fields, err := testcase.FieldsWith(data, canary)
 	for i, field := range fields {
 		fields[i] = strings.TrimSuffix(field, ".value")
 	}
-	c.expect.Secrets = fields
+	c.Expect.Secrets = fields
 	return err
 }
 
 // record runs the plugin and writes the case.
-func (r *runner) record(ctx context.Context, file string) error {
-	f, err := r.fixture()
+func record(ctx context.Context, r *rig.Runner, file string) error {
+	f, err := r.Fixture()
 	if err != nil {
 		return err
 	}
-	defer f.close()
-	p, err := f.start(ctx)
+	defer f.Close()
+	p, err := f.Start(ctx)
 	if err != nil {
 		return fmt.Errorf("the plugin does not start: %w", err)
 	}
-	if err := f.hideSecrets(ctx, p, file); err != nil {
+	if err := hideSecrets(ctx, f, p, file); err != nil {
 		return err
 	}
-	before, err := readTree(f.root)
+	before, err := trees.ReadTree(f.Root)
 	if err != nil {
 		return err
 	}
-	plan, err := p.plan(ctx, f.planning())
+	plan, err := p.CallPlan(ctx, f.Planning())
 	if err != nil {
-		if err := r.c.expectError(err); err != nil {
+		if err := expectError(r.Case, err); err != nil {
 			return err
 		}
-		return f.writeCase(nil)
+		return writeCase(f, nil)
 	}
-	if p.role != configurator {
-		got, err := p.get(ctx, f.planning(), query{})
+	if p.Role != testcase.Configurator {
+		got, err := p.Get(ctx, f.Planning(), process.Query{})
 		if err == nil {
-			err = r.expectBytes(got)
+			err = r.ExpectBytes(got)
 		}
-		return errors.Join(err, f.writeCase(nil))
+		return errors.Join(err, writeCase(f, nil))
 	}
 	ids, reboot := []string{}, pluginv1.RebootNone
 	for _, change := range plan.Changes {
 		ids, reboot = append(ids, change.ID), max(reboot, change.Reboot)
 	}
-	r.c.expect.Changes = &ids
+	r.Case.Expect.Changes = &ids
 	if reboot != pluginv1.RebootNone {
-		r.c.expect.Reboot = reboot.String()
+		r.Case.Expect.Reboot = reboot.String()
 	}
-	if err := p.apply(ctx, f.applying(), 0, nil).failure(); err != nil {
+	if err := p.CallApply(ctx, f.Applying(), 0, nil).Failure(); err != nil {
 		return fmt.Errorf("the document cannot be applied, so there is no tree to expect; put what it needs into %s: %w",
-			filepath.Join(r.c.dir, "root"), err)
+			filepath.Join(r.Case.Dir, "root"), err)
 	}
-	after, err := readTree(f.root)
+	after, err := trees.ReadTree(f.Root)
 	if err != nil {
 		return err
 	}
-	if len(differences(before.withFiles(), after.withFiles(), aspects{modes: true})) == 0 {
-		return f.writeCase(nil)
+	if len(trees.Differences(before.WithFiles(), after.WithFiles(), trees.Aspects{Modes: true})) == 0 {
+		return writeCase(f, nil)
 	}
-	return f.writeCase(after.withFiles())
+	return writeCase(f, after.WithFiles())
 }
 
 // hideSecrets replaces the values of the fields that Describe lists as secret by the placeholder.
-func (f *fixture) hideSecrets(ctx context.Context, p *plugin, file string) error {
-	c := f.runner.c
-	d, err := p.describe(ctx, f.planning(), false)
+func hideSecrets(ctx context.Context, f *rig.Fixture, p *process.Plugin, file string) error {
+	c := f.Runner.Case
+	d, err := p.CallDescribe(ctx, f.Planning(), false)
 	if err != nil {
 		return fmt.Errorf("describe the plugin: %w", err)
 	}
-	kind, _ := d.Serves(c.header.apiVersion, c.header.kind)
-	root, err := parse(f.runner.document)
+	kind, _ := d.Serves(c.Header.APIVersion, c.Header.Kind)
+	root, err := testcase.Parse(f.Runner.Document)
 	if err != nil {
 		return err
 	}
 	var problems []error
-	walk(root, "", func(at document.Path, value string) any {
-		secret := slices.ContainsFunc(kind.SecretFields, func(pattern string) bool { return matchesField(pattern, string(at)) })
-		if !secret || strings.Contains(value, f.runner.canary) {
+	testcase.Walk(root, "", func(at document.Path, value string) any {
+		secret := slices.ContainsFunc(kind.SecretFields, func(pattern string) bool { return answers.MatchesField(pattern, string(at)) })
+		if !secret || strings.Contains(value, f.Runner.Canary) {
 			return value
 		}
-		if n := bytes.Count(c.config, []byte(value)); value == "" || n != 1 {
+		if n := bytes.Count(c.Config, []byte(value)); value == "" || n != 1 {
 			problems = append(problems, fmt.Errorf("the value of the secret field %s occurs %d times in %s: write %s in its place",
-				at, n, file, placeholder))
+				at, n, file, testcase.Placeholder))
 			return value
 		}
-		c.config = hide(file, c.config, value, f.runner.canary)
+		c.Config = hide(file, c.Config, value, f.Runner.Canary)
 		return value
 	})
 	if len(problems) > 0 {
 		return errors.Join(problems...)
 	}
-	if err := c.findSecrets(file, f.runner.canary); err != nil {
+	if err := findSecrets(c, file, f.Runner.Canary); err != nil {
 		return err
 	}
-	f.runner.document, err = c.document(f.runner.canary, f.runner.values())
+	f.Runner.Document, err = c.Document(f.Runner.Canary, f.Runner.Values())
 	return err
 }
 
 // hide replaces a value of a document by the placeholder, in quotes, because the braces of a bare one are no valid YAML in
 // a flow mapping. A value that is in quotes already or in a block gets none, because they would be a part of the value.
 func hide(file string, text []byte, value, canary string) []byte {
-	quoted := bytes.Replace(text, []byte(value), []byte(`"`+placeholder+`"`), 1)
-	if data, err := decodeOne(file, fill(quoted, canary)); err == nil {
-		if literal, err := fieldsWith(data, `"`+canary); err == nil && len(literal) == 0 {
+	quoted := bytes.Replace(text, []byte(value), []byte(`"`+testcase.Placeholder+`"`), 1)
+	if data, err := testcase.DecodeOne(file, testcase.Fill(quoted, canary)); err == nil {
+		if literal, err := testcase.FieldsWith(data, `"`+canary); err == nil && len(literal) == 0 {
 			return quoted
 		}
 	}
-	return bytes.Replace(text, []byte(value), []byte(placeholder), 1)
+	return bytes.Replace(text, []byte(value), []byte(testcase.Placeholder), 1)
 }
 
 // expectError makes an answer of Plan the expectation.
-func (c *Case) expectError(answer error) error {
-	e := contractError(answer)
-	if e == nil || !slices.Contains(codes(), e.Code.String()) {
+func expectError(c *testcase.Case, answer error) error {
+	e := process.ContractError(answer)
+	if e == nil || !slices.Contains(testcase.Codes(), e.Code.String()) {
 		return fmt.Errorf("plan fails, and no case can expect this: %w", answer)
 	}
 	fields := []string{}
@@ -174,67 +179,69 @@ func (c *Case) expectError(answer error) error {
 	}
 	slices.Sort(fields)
 	for _, field := range slices.Compact(fields) {
-		c.expect.Errors = append(c.expect.Errors, expectedError{Code: e.Code.String(), Field: field, Final: e.Final})
+		c.Expect.Errors = append(c.Expect.Errors, testcase.ExpectedError{Code: e.Code.String(), Field: field, Final: e.Final})
 	}
 	return nil
 }
 
 // writeCase writes the files of a case. The tree is that of expect/; nil writes none.
-func (f *fixture) writeCase(after tree) error {
-	c := f.runner.c
-	if err := os.MkdirAll(c.dir, 0o755); err != nil { //nolint:gosec // a directory of sources
+func writeCase(f *rig.Fixture, after trees.Tree) error {
+	c := f.Runner.Case
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil { //nolint:gosec // a directory of sources
 		return err
 	}
 	if after != nil {
-		if err := f.writeExpected(after, filepath.Join(c.dir, "expect")); err != nil {
+		if err := writeExpected(f, after, filepath.Join(c.Dir, "expect")); err != nil {
 			return err
 		}
 	}
 	var text bytes.Buffer
-	if err := document.Encode(&text, c.expect); err != nil {
+	if err := document.Encode(&text, c.Expect); err != nil {
 		return err
 	}
-	err := errors.Join(write(filepath.Join(c.dir, "expect.yaml"), text.Bytes(), 0o644),
-		write(filepath.Join(c.dir, "config.yaml"), c.config, 0o644))
+	err := errors.Join(trees.Write(filepath.Join(c.Dir, "expect.yaml"), text.Bytes(), 0o644),
+		trees.Write(filepath.Join(c.Dir, "config.yaml"), c.Config, 0o644))
 	if err != nil {
 		return err
 	}
-	_, err = loadCase(c.dir)
+	_, err = testcase.LoadCase(c.Dir)
 	return err
 }
 
 // writeExpected copies what differs from the base tree, with the placeholder in place of the canary, and records modes.
-func (f *fixture) writeExpected(after tree, dir string) error {
-	base := tree{}
-	if f.runner.base != "" {
+func writeExpected(f *rig.Fixture, after trees.Tree, dir string) error {
+	base := trees.Tree{}
+	if f.Runner.Base != "" {
 		var err error
-		if base, err = readTree(f.runner.base); err != nil {
+		if base, err = trees.ReadTree(f.Runner.Base); err != nil {
 			return err
 		}
 	}
-	changed := tree{}
+	changed := trees.Tree{}
 	for name, e := range after {
-		if was, existed := base[name]; !e.mode.IsDir() && (!existed || was.differs(e, aspects{modes: true}) != "") {
+		if was, existed := base[name]; !e.Mode.IsDir() && (!existed || was.Differs(e, trees.Aspects{Modes: true}) != "") {
 			changed[name] = e
 		}
 	}
-	changed = changed.withParents(after)
-	unfill := func(data []byte) []byte { return bytes.ReplaceAll(data, []byte(f.runner.canary), []byte(placeholder)) }
-	c := f.runner.c
+	changed = changed.WithParents(after)
+	unfill := func(data []byte) []byte {
+		return bytes.ReplaceAll(data, []byte(f.Runner.Canary), []byte(testcase.Placeholder))
+	}
+	c := f.Runner.Case
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a directory of sources
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		e := changed[name]
-		normal := normalMode(e.mode)
-		if err := copyOne(filepath.Join(f.root, filepath.FromSlash(name)), filepath.Join(dir, filepath.FromSlash(name)), normal, unfill); err != nil {
+		normal := trees.NormalMode(e.Mode)
+		if err := trees.CopyOne(filepath.Join(f.Root, filepath.FromSlash(name)), filepath.Join(dir, filepath.FromSlash(name)), normal, unfill); err != nil {
 			return fmt.Errorf("write %s: %w", dir, err)
 		}
-		if e.mode.Type() != os.ModeSymlink && normal&modeBits != e.mode&modeBits {
-			if c.expect.Modes == nil {
-				c.expect.Modes = map[string]string{}
+		if e.Mode.Type() != os.ModeSymlink && normal&trees.ModeBits != e.Mode&trees.ModeBits {
+			if c.Expect.Modes == nil {
+				c.Expect.Modes = map[string]string{}
 			}
-			c.expect.Modes[name] = fmt.Sprintf("%04o", octalOf(e.mode))
+			c.Expect.Modes[name] = fmt.Sprintf("%04o", trees.OctalOf(e.Mode))
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/conformance/internal/testcase"
 )
 
 // TestHide: the placeholder is in quotes once, and the field is the canary alone.
@@ -22,10 +24,10 @@ func TestHide(t *testing.T) {
 	} {
 		got := hide("config.yaml", []byte(head+text), "hunter2", "word")
 		assert.Equal(t, head+want, string(got))
-		data, err := decodeOne("config.yaml", fill(got, "word"))
+		data, err := testcase.DecodeOne("config.yaml", testcase.Fill(got, "word"))
 		require.NoError(t, err)
 		assert.Regexp(t, `"(token|value)":"word"`, string(data))
-		_, err = decodeOne("config.yaml", got)
+		_, err = testcase.DecodeOne("config.yaml", got)
 		assert.NoError(t, err, "an editor refuses %s", got)
 	}
 }

@@ -4,6 +4,19 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/machineadm/machineadm/contract/conformance/internal/rig"
+	"github.com/machineadm/machineadm/contract/conformance/internal/testcase"
+)
+
+// Status is the result of one check of one case.
+type Status string
+
+// The statuses.
+const (
+	Pass          Status = rig.Pass
+	Fail          Status = rig.Fail
+	NotApplicable Status = rig.NotApplicable // the check says nothing about the case, for the reason given
 )
 
 // Result is one check of one case. All of its strings are for people; they may have several lines.
@@ -36,13 +49,13 @@ func (r Result) Explain() string {
 }
 
 // export adds the names of the case and the check.
-func (r result) export(c *Case, check Check, since time.Time, starts int) Result {
+func export(r rig.Result, c *testcase.Case, check Check, since time.Time, starts int) Result {
 	out := Result{
-		Case: c.Name, Check: check.Name, Status: r.status, Clause: check.Clause, Reason: r.reason,
+		Case: c.Name, Check: check.Name, Status: Status(r.Status), Clause: check.Clause, Reason: r.Reason,
 		Seconds: time.Since(since).Round(time.Millisecond).Seconds(), Starts: starts,
 	}
-	if r.status == Fail {
-		out.Clause, out.Reason, out.Expected, out.Cause = r.clause, r.got, r.expected, r.cause
+	if r.Status == rig.Fail {
+		out.Clause, out.Reason, out.Expected, out.Cause = r.Clause, r.Got, r.Expected, r.Cause
 	}
 	return out
 }

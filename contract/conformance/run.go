@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"testing"
+
+	"github.com/machineadm/machineadm/contract/conformance/internal/rig"
 )
 
 // Run runs every check on a plugin binary with a directory of cases. Each case is a parallel sub-test, and each check
@@ -19,7 +21,7 @@ func Run(t *testing.T, binary, cases string) {
 // Test is Run for a suite with other settings. Parallel has no effect.
 func (s Suite) Test(t *testing.T) {
 	t.Helper()
-	s.shared = &shared{}
+	s.shared = &rig.Shared{}
 	if err := s.Startable(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +40,12 @@ func (s Suite) runCase(t *testing.T, index int) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := r.end(); err != nil {
+		if err := r.End(); err != nil {
 			t.Error(err)
 		}
 	}()
-	for _, check := range s.checks(r.c) {
-		got, err := r.run(t.Context(), check)
+	for _, check := range s.checks(r.Case) {
+		got, err := run(t.Context(), r, check)
 		if err == nil && got.Status == NotApplicable {
 			t.Logf("%s is not applicable: %s", check.Name, got.Reason)
 			continue

@@ -11,6 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/conformance/internal/answers"
+	"github.com/machineadm/machineadm/contract/conformance/internal/process"
+	"github.com/machineadm/machineadm/contract/conformance/internal/rig"
+	"github.com/machineadm/machineadm/contract/conformance/internal/testcase"
 	"github.com/machineadm/machineadm/contract/launch"
 )
 
@@ -34,12 +38,43 @@ type Suite struct {
 	// Parallel is the number of cases to run at the same time; 0 means 1.
 	Parallel int
 
-	shared *shared
+	shared *rig.Shared
+}
+
+// Counterpart is what a vendor's own counterpart serves to the plugin of one case, see Suite.Setup.
+type Counterpart struct {
+	// Case is the name of the case.
+	Case string
+	// Dir has the files of served/, with the canary in place of ${canary}.
+	Dir string
+	// Canary is the random word of the case.
+	Canary string
+}
+
+// Case is one case, as read by LoadCases.
+type Case struct {
+	// Name is the directory's name.
+	Name string
+
+	files *testcase.Case
+}
+
+// LoadCases reads every case in a directory, sorted by name. The error for an invalid case names the file.
+func LoadCases(dir string) ([]*Case, error) {
+	loaded, err := testcase.LoadAll(dir)
+	if err != nil {
+		return nil, err
+	}
+	var cases []*Case
+	for _, c := range loaded {
+		cases = append(cases, &Case{Name: c.Name, files: c})
+	}
+	return cases, nil
 }
 
 // Startable returns the reason why the plugin's file cannot be started at all, and how to fix it; nil if it can. It starts
 // the file once, without the cookie of a host, and ends it at once.
-func (s Suite) Startable() error { return startable(s.Binary) }
+func (s Suite) Startable() error { return process.Startable(s.Binary) }
 
 // Run runs every check on every case and passes each result to report, in the order of the cases and of Checks whatever
 // Parallel is, one call at a time. Its error is that of Startable, of ctx, or of the kit itself.
@@ -47,7 +82,7 @@ func (s Suite) Run(ctx context.Context, report func(Result)) error {
 	if err := s.Startable(); err != nil {
 		return err
 	}
-	s.shared = &shared{}
+	s.shared = &rig.Shared{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]chan Result, len(s.Cases))
@@ -90,9 +125,9 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.end()) }()
-	for _, check := range s.checks(r.c) {
-		got, err := r.run(ctx, check)
+	defer func() { err = errors.Join(err, r.End()) }()
+	for _, check := range s.checks(r.Case) {
+		got, err := run(ctx, r, check)
 		if err != nil {
 			return err
 		}
@@ -102,52 +137,62 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 }
 
 // newRunner prepares the case with this index. The caller ends it with end.
-func (s Suite) newRunner(ctx context.Context, index int) (*runner, error) {
-	r := &runner{
-		c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative(),
-		ofKind: index == s.firstOf(s.Cases[index].header), shared: s.shared, startTimeout: cmp.Or(s.StartTimeout, launch.DefaultTimeout),
+func (s Suite) newRunner(ctx context.Context, index int) (*rig.Runner, error) {
+	r := &rig.Runner{
+		Case: s.Cases[index].files, Canary: testcase.NewCanary(), ClaimKey: answers.NewClaimKey(), Representative: index == s.representative(),
+		OfKind: index == s.firstOf(s.Cases[index].files.Header), Shared: s.shared, StartTimeout: cmp.Or(s.StartTimeout, launch.DefaultTimeout),
 	}
 	var err error
-	if r.binary, err = filepath.Abs(s.Binary); err != nil {
+	if r.Binary, err = filepath.Abs(s.Binary); err != nil {
 		return nil, err
 	}
 	if s.Root != "" {
-		if r.base, err = filepath.Abs(s.Root); err != nil {
+		if r.Base, err = filepath.Abs(s.Root); err != nil {
 			return nil, err
 		}
 	}
 	// Not below the directory of a test: the path of a socket has room for about a hundred characters.
-	if r.dir, err = os.MkdirTemp("", "conformance-"); err != nil {
+	if r.Dir, err = os.MkdirTemp("", "conformance-"); err != nil {
 		return nil, fmt.Errorf("make a scratch directory: %w", err)
 	}
-	r.sockets = filepath.Join(r.dir, "s")
-	if err := os.Mkdir(r.sockets, 0o700); err != nil {
-		return nil, errors.Join(err, r.end())
+	r.Sockets = filepath.Join(r.Dir, "s")
+	if err := os.Mkdir(r.Sockets, 0o700); err != nil {
+		return nil, errors.Join(err, r.End())
 	}
-	if r.c.header.role()&remote != 0 {
-		if r.counterpart, err = newCounterpart(ctx, r.c, filepath.Join(r.dir, "served"), r.canary, s.Setup); err != nil {
-			return nil, errors.Join(err, r.end())
+	if r.Case.Header.Role()&testcase.Remote != 0 {
+		if r.Counterpart, err = rig.NewCounterpart(ctx, r.Case, filepath.Join(r.Dir, "served"), r.Canary, s.setup()); err != nil {
+			return nil, errors.Join(err, r.End())
 		}
 	}
-	if r.document, err = r.c.document(r.canary, r.values()); err != nil {
-		return nil, errors.Join(err, r.end())
+	if r.Document, err = r.Case.Document(r.Canary, r.Values()); err != nil {
+		return nil, errors.Join(err, r.End())
 	}
 	return r, nil
 }
 
+// setup returns Setup for the rig; nil if it is not set.
+func (s Suite) setup() func(ctx context.Context, name, dir, canary string) (map[string]string, error) {
+	if s.Setup == nil {
+		return nil
+	}
+	return func(ctx context.Context, name, dir, canary string) (map[string]string, error) {
+		return s.Setup(ctx, Counterpart{Case: name, Dir: dir, Canary: canary})
+	}
+}
+
 // checks returns those for the type of plugin that the case is for.
-func (s Suite) checks(of *Case) []Check {
+func (s Suite) checks(of *testcase.Case) []Check {
 	return slices.DeleteFunc(Checks(), func(c Check) bool {
-		return max(c.of, configurator)&of.header.role() == 0 || s.Only != nil && !slices.Contains(s.Only, c.Name)
+		return max(c.of, testcase.Configurator)&of.Header.Role() == 0 || s.Only != nil && !slices.Contains(s.Only, c.Name)
 	})
 }
 
 // representative is the index of the case for the checks that depend on no case: the first that is applied, else the first.
 func (s Suite) representative() int {
-	return max(0, slices.IndexFunc(s.Cases, func(c *Case) bool { return !c.refused() }))
+	return max(0, slices.IndexFunc(s.Cases, func(c *Case) bool { return !c.files.Refused() }))
 }
 
 // firstOf returns the index of the first case whose document has this kind and is applied, or -1.
-func (s Suite) firstOf(kind header) int {
-	return slices.IndexFunc(s.Cases, func(c *Case) bool { return c.header == kind && !c.refused() })
+func (s Suite) firstOf(kind testcase.Header) int {
+	return slices.IndexFunc(s.Cases, func(c *Case) bool { return c.files.Header == kind && !c.files.Refused() })
 }
