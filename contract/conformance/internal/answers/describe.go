@@ -17,6 +17,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
+// Describes is the check describe.
 func Describes(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	p, err := f.Start(ctx)
 	if err != nil {

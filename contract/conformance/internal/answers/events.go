@@ -9,6 +9,7 @@ import (
 	"github.com/machineadm/machineadm/contract/conformance/internal/rig"
 )
 
+// Events is the check events.
 func Events(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	p, err := f.Start(ctx)
 	if err != nil {
@@ -32,6 +33,7 @@ func Events(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	return rig.Passed(), nil
 }
 
+// Limits is the check limit.
 func Limits(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	want, err := f.Runner.Settled(ctx)
 	if err != nil {

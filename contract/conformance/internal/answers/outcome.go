@@ -17,6 +17,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
+// Outcome is the check outcome.
 func Outcome(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	p, err := f.Start(ctx)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
+// Kills is the check kill.
 func Kills(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	want, err := f.Runner.Settled(ctx)
 	if err != nil {
@@ -96,6 +97,7 @@ func torn(f *rig.Fixture, want rig.Reference) (string, error) {
 	return "", nil
 }
 
+// TwoAtOnce is the check two-at-once.
 func TwoAtOnce(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	want, err := f.Runner.Settled(ctx)
 	if err != nil {
@@ -159,6 +161,7 @@ func both(ctx context.Context, f *rig.Fixture, want rig.Reference, processes int
 const raced = "two writers share a temporary file, or one renames what the other is writing; create it with O_EXCL and hold a " +
 	"lock (flock) while writing"
 
+// Umasks is the check umask.
 func Umasks(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	if !process.CanSetUmask {
 		return rig.Skipped("there is no umask on this operating system"), nil

@@ -73,6 +73,7 @@ func readTrees(dir, home string, except ...string) (trees.Tree, error) {
 	return out, err
 }
 
+// EmptyRoot is the check empty-root.
 func EmptyRoot(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	p, err := f.Start(ctx)
 	if err != nil {
@@ -116,6 +117,7 @@ func EmptyRoot(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 // otherOS is an operating system that no plugin serves.
 const otherOS = "no-such-system"
 
+// OtherTarget is the check other-target.
 func OtherTarget(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	p, err := f.Start(ctx)
 	if err != nil {
@@ -170,6 +172,7 @@ func OtherTarget(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 
 const largeBytes = 10 << 20
 
+// LargeDocument is the check large-document.
 func LargeDocument(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	p, err := f.Start(ctx)
 	if err != nil {

@@ -65,6 +65,7 @@ func (d detour) String() string {
 // mostDetours limits the time of a case with many files.
 const mostDetours = 12
 
+// LinksOut is the check links-out.
 func LinksOut(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	want, err := f.Runner.Undisturbed(ctx)
 	if err != nil {

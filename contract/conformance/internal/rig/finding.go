@@ -27,10 +27,13 @@ type Result struct {
 	Finding
 }
 
+// Passed is the result without a finding.
 func Passed() Result { return Result{Status: Pass} }
 
+// Failed is the result with this finding.
 func Failed(f Finding) Result { return Result{Status: Fail, Finding: f} }
 
+// Skipped is the result of a check that is not applicable, with the reason.
 func Skipped(format string, args ...any) Result {
 	return Result{Status: NotApplicable, Reason: fmt.Sprintf(format, args...)}
 }

@@ -89,6 +89,7 @@ func (f *Fixture) StartNew(ctx context.Context, umask int) (*process.Plugin, err
 	return f.Use(p, err)
 }
 
+// Use adds a plugin to those that the fixture has used.
 func (f *Fixture) Use(p *process.Plugin, err error) (*process.Plugin, error) {
 	if err == nil {
 		f.used = append(f.used, p)
@@ -103,6 +104,7 @@ func (f *Fixture) Planning() pluginv1.Request {
 	}
 }
 
+// Applying is the request of an Apply: it has the state directory and a time limit.
 func (f *Fixture) Applying() pluginv1.Request {
 	r := f.Planning()
 	r.StateDir, r.TimeLeft = f.state, process.CallTimeout

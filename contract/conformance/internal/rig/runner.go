@@ -60,6 +60,7 @@ func (r *Runner) Values() map[string]string {
 	return r.Counterpart.Values
 }
 
+// End ends the processes and the counterpart, and removes the directory.
 func (r *Runner) End() error {
 	r.EndIdle()
 	var err error

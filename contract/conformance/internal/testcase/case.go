@@ -100,6 +100,7 @@ func LoadAll(dir string) ([]*Case, error) {
 	return cases, nil
 }
 
+// LoadCase reads the case in a directory. The error for an invalid case names the file.
 func LoadCase(dir string) (*Case, error) {
 	c := &Case{Name: filepath.Base(dir), Dir: dir}
 	entries, err := os.ReadDir(dir)

@@ -33,6 +33,7 @@ func (r Role) Harmless(clause string) string {
 // Header is what a document says about its kind.
 type Header struct{ APIVersion, Kind string }
 
+// HeaderOf returns the apiVersion and the kind of a document.
 func HeaderOf(document []byte) (Header, error) {
 	root, err := Parse(document)
 	if err != nil {
