@@ -126,6 +126,7 @@ func stableClaims(ctx context.Context, f *rig.Fixture, p *process.Plugin, plan p
 	return rig.Passed()
 }
 
+// NewClaimKey returns 32 random bytes, the key of the digests that claims have.
 func NewClaimKey() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

@@ -67,18 +67,19 @@ func withoutPath(c *exec.Cmd) (*os.File, error) {
 // CanSetUmask reports whether startProcess sets the umask.
 const CanSetUmask = true
 
-// Freeze stops all threads of a process; thaw resumes them.
+// Freeze stops all threads of a process.
 func Freeze(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }
 
+// Thaw resumes a process that Freeze stopped.
 func Thaw(pid int) error { return unix.Kill(pid, unix.SIGCONT) }
 
 // Lock takes the lock of flock(2) on a file that no other process has locked.
 func Lock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// CanLock reports whether lock works.
+// CanLock reports whether Lock works.
 const CanLock = true
 
-// CanFreeze reports whether freeze and thaw work.
+// CanFreeze reports whether Freeze and Thaw work.
 const CanFreeze = true
 
 // stat is a part of proc_pid_stat(5).
@@ -184,7 +185,7 @@ func readStat(pid int) (stat, bool) {
 	return s, err == nil
 }
 
-// CanCount reports whether grew works.
+// CanCount reports whether Grew works.
 const CanCount = true
 
 // Grew reports whether processes were started since before. The page faults of a process that has ended are added to those

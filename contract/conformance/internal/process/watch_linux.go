@@ -18,19 +18,19 @@ const CanWatch = true
 // ErrNoWatch is a machine that does not report writes.
 var ErrNoWatch = errors.New("this machine has no more inotify watches, or lost their events")
 
-// writes records the names of files at the moment of a write.
-type writes struct {
+// Writes records the names of files at the moment of a write.
+type Writes struct {
 	fd          int
 	directories map[int32]string // by watch
 }
 
 // WatchWrites watches these directories below the root, and none below them. End it with written.
-func WatchWrites(root string, directories []string) (*writes, error) {
+func WatchWrites(root string, directories []string) (*Writes, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, watchError(err)
 	}
-	w := &writes{fd: fd, directories: map[int32]string{}}
+	w := &Writes{fd: fd, directories: map[int32]string{}}
 	for _, dir := range directories {
 		watch, err := unix.InotifyAddWatch(fd, filepath.Join(root, filepath.FromSlash(dir)), unix.IN_MODIFY|unix.IN_ONLYDIR)
 		if err != nil {
@@ -53,7 +53,7 @@ func watchError(err error) error {
 
 // Written ends the watch and returns the names of the files that were written to, slash-separated and below the root. The
 // kernel queues an event before the write returns, so that none is still to come.
-func (w *writes) Written() (names []string, err error) {
+func (w *Writes) Written() (names []string, err error) {
 	defer func() { err = errors.Join(err, unix.Close(w.fd)) }()
 	buffer := make([]byte, 64<<10)
 	for {

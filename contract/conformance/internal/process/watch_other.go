@@ -4,12 +4,17 @@ package process
 
 import "errors"
 
+// CanWatch reports whether WatchWrites works.
 const CanWatch = false
 
+// ErrNoWatch is a machine that does not report writes.
 var ErrNoWatch = errors.ErrUnsupported
 
-type writes struct{}
+// Writes are not recorded here.
+type Writes struct{}
 
-func WatchWrites(string, []string) (*writes, error) { return nil, unsupported("watching a directory") }
+// WatchWrites does not work here.
+func WatchWrites(string, []string) (*Writes, error) { return nil, unsupported("watching a directory") }
 
-func (*writes) Written() ([]string, error) { return nil, unsupported("watching a directory") }
+// Written does not work here.
+func (*Writes) Written() ([]string, error) { return nil, unsupported("watching a directory") }

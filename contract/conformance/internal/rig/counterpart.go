@@ -104,6 +104,7 @@ func private(dir string) error {
 // setup starts a vendor's own counterpart of a case with this name, and returns the values of ${NAME} in its config.yaml.
 type setup = func(ctx context.Context, name, dir, canary string) (map[string]string, error)
 
+// Signal sends to a channel with a buffer, which is full if its reader has not looked since.
 func Signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:

@@ -47,6 +47,7 @@ type Expectation struct {
 	SHA256 string              `json:"sha256,omitempty"`
 }
 
+// ExpectedError is the error with which a plugin answers a case.
 type ExpectedError struct {
 	Code  string `json:"code"`
 	Field string `json:"field,omitempty"`
@@ -162,6 +163,7 @@ func (c *Case) checkRole() error {
 	return nil
 }
 
+// ReadExpectation reads expect.yaml, whose name is for errors.
 func (c *Case) ReadExpectation(name string, data []byte) error {
 	if err := readYAML(name, data, &c.Expect); err != nil {
 		return err
@@ -308,6 +310,7 @@ func sameFields(secrets, at []string) bool {
 	return len(secrets) == len(at) && !slices.ContainsFunc(at, func(field string) bool { return !named(field) })
 }
 
+// Fill replaces the placeholder of secrets by the canary.
 func Fill(data []byte, canary string) []byte {
 	return bytes.ReplaceAll(data, []byte(Placeholder), []byte(canary))
 }

@@ -39,6 +39,7 @@ func CopyTree(from, to string, normal bool, fill func([]byte) []byte) error {
 	return nil
 }
 
+// NormalMode returns 0755 for directories and programs and 0644 for other files, with the type of mode.
 func NormalMode(mode fs.FileMode) fs.FileMode {
 	if mode.IsDir() || mode.IsRegular() && mode&0o111 != 0 {
 		return mode.Type() | 0o755
@@ -46,6 +47,7 @@ func NormalMode(mode fs.FileMode) fs.FileMode {
 	return mode.Type() | 0o644
 }
 
+// CopyOne copies one file, directory or link; fill changes the content of a file.
 func CopyOne(from, to string, mode fs.FileMode, fill func([]byte) []byte) error {
 	switch mode.Type() {
 	case fs.ModeDir:

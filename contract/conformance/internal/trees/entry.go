@@ -21,6 +21,7 @@ type Entry struct {
 // Aspects select what is compared of two trees beside types, contents and links.
 type Aspects struct{ Modes, Owners, Times bool }
 
+// ModeBits are the permissions, setuid, setgid and the sticky bit.
 const ModeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
 // special are the bits of a mode above the permissions, as chmod(2) writes them.
@@ -28,7 +29,7 @@ func special() map[fs.FileMode]uint64 {
 	return map[fs.FileMode]uint64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
 }
 
-// ModeOf converts the mode of chmod(2), OctalOf converts it back.
+// ModeOf converts the mode of chmod(2).
 func ModeOf(octal uint64) fs.FileMode {
 	mode := fs.FileMode(octal & 0o777)
 	for bit, is := range special() {
@@ -39,6 +40,7 @@ func ModeOf(octal uint64) fs.FileMode {
 	return mode
 }
 
+// OctalOf converts a mode to that of chmod(2).
 func OctalOf(mode fs.FileMode) uint64 {
 	octal := uint64(mode.Perm())
 	for bit, is := range special() {

@@ -56,6 +56,7 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
+// ReadEntry returns what a tree holds of the file of this name.
 func ReadEntry(name string) (Entry, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -121,6 +122,7 @@ func List(differences []string) string {
 	return "\n  " + strings.Join(differences, "\n  ")
 }
 
+// Union returns both trees as one, b where both have a file.
 func Union(a, b Tree) Tree {
 	out := maps.Clone(a)
 	maps.Copy(out, b)
