@@ -49,7 +49,7 @@ func attempt(ctx context.Context, r *rig.Runner, check Check) (rig.Result, error
 	if err != nil || got.Status == rig.Fail {
 		r.EndIdle() // a later check has no use for the state that a finding leaves in a process
 	}
-	var died *process.Crash
+	var died *process.CrashError
 	if !errors.As(err, &died) {
 		return got, err
 	}
@@ -69,7 +69,7 @@ func skippedWithoutStart(r *rig.Runner) rig.Result {
 	return rig.Skipped("the plugin does not start, see %s", *r.Shared.StartFailure.Load())
 }
 
-func startFinding(died *process.Crash) rig.Finding {
+func startFinding(died *process.CrashError) rig.Finding {
 	out := rig.Finding{
 		Clause: "H-10", Expected: "the plugin starts, and its first line of standard output is the handshake",
 		Got:   "the plugin does not start: " + died.Error(),

@@ -8,20 +8,19 @@ import (
 	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 )
 
-// few are the least values with which a node works.
-var few = map[sysctld.Key]struct {
-	least   int64
-	message string
-}{
-	"fs/nr_open":         {524288, "is less than the limit of open files that systemd and containerd.service ask for, and services do not start: use at least 1048576"},
-	"fs/file-max":        {65536, "is the number of open files of the whole machine, with which a node fails: use at least 1000000, or remove it"},
-	"kernel/threads-max": {4096, "is the number of threads of the whole machine, with which a node fails: remove it"},
-	"kernel/pid_max":     {4096, "is the number of processes and threads of the whole machine, with which a node fails: use 4194304"},
-}
-
 // doubts warns of values that the kernel takes and with which containers, or what comes later, do not work. Sources: kernel documentation,
 // admin-guide/sysctl and networking/ip-sysctl; namespaces(7).
 func (r *resolver) doubts() {
+	// few are the least values with which a node works.
+	few := map[sysctld.Key]struct {
+		least   int64
+		message string
+	}{
+		"fs/nr_open":         {524288, "is less than the limit of open files that systemd and containerd.service ask for, and services do not start: use at least 1048576"},
+		"fs/file-max":        {65536, "is the number of open files of the whole machine, with which a node fails: use at least 1000000, or remove it"},
+		"kernel/threads-max": {4096, "is the number of threads of the whole machine, with which a node fails: remove it"},
+		"kernel/pid_max":     {4096, "is the number of processes and threads of the whole machine, with which a node fails: use 4194304"},
+	}
 	warn := func(key sysctld.Key, bad func(n int64) bool, message string) {
 		if n, err := strconv.ParseInt(r.byKey[key].value, 0, 64); err == nil && r.byKey[key].explicit && bad(n) {
 			r.warn(r.byKey[key].field, message)

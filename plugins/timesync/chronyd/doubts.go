@@ -10,23 +10,22 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// Numbers with which chronyd does nothing that their line is for: values below least.
-var useless = map[string]struct {
-	least   float64
-	message string
-}{
-	"maxdistance":   {0.001, "chronyd ignores every source that is farther away, which is all of a network: use seconds, such as 3"},
-	"maxjitter":     {0.000001, "chronyd ignores every source with more jitter, which is all of a network: use seconds, such as 1"},
-	"maxslewrate":   {1, "chronyd corrects the clock so slowly that it never arrives: use parts per million, such as 83333"},
-	"maxupdateskew": {0.001, "chronyd ignores every estimate of the frequency: use parts per million, such as 1000"},
-}
-
 // defaultRefID is the identifier of a clock without refid: the beginning of its driver and its number.
 var defaultRefID = regexp.MustCompile(`^(PPS|SHM|SOC|PHC|RTC)[0-9]+$`)
 
 // doubts warns of lines that chronyd takes and that do not do what they are written for. Source: chrony.conf(5), and sources.c, refclock.c,
 // reference.c and ntp_core.c of chrony.
 func doubts(want settings.Settings) (all []sdk.Warning) {
+	// Numbers with which chronyd does nothing that their line is for: values below least.
+	useless := map[string]struct {
+		least   float64
+		message string
+	}{
+		"maxdistance":   {0.001, "chronyd ignores every source that is farther away, which is all of a network: use seconds, such as 3"},
+		"maxjitter":     {0.000001, "chronyd ignores every source with more jitter, which is all of a network: use seconds, such as 1"},
+		"maxslewrate":   {1, "chronyd corrects the clock so slowly that it never arrives: use parts per million, such as 83333"},
+		"maxupdateskew": {0.001, "chronyd ignores every estimate of the frequency: use parts per million, such as 1000"},
+	}
 	lines := want.Directives()
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(lines, func(l settings.Line) bool { return len(l.Words()) > 0 && slices.Contains(names, l.Words()[0]) })

@@ -34,7 +34,7 @@ func KindMeans(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 			return rig.Result{}, err
 		}
 		plan, err := p.CallPlan(ctx, rig.WithDocument(f.Planning(), doc))
-		if errors.As(err, new(*process.Crash)) {
+		if errors.As(err, new(*process.CrashError)) {
 			return rig.Result{}, err
 		}
 		if err != nil && testcase.TracesOf(f.Runner.Canary).In([]byte(process.Explained(err))) {

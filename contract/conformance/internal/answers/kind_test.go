@@ -32,7 +32,8 @@ func TestSharedCases(t *testing.T) {
 		}
 	}
 	for _, other := range []testcase.Header{
-		{APIVersion: "example.com/v1", Kind: v1alpha1.KindSysctl}, {APIVersion: v1alpha1.APIVersion, Kind: "Firewall"},
+		{APIVersion: "example.com/v1", Kind: v1alpha1.KindSysctl},
+		{APIVersion: v1alpha1.APIVersion, Kind: "Firewall"},
 		{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindRemoteConfig},
 	} {
 		shared, err := sharedCases(other)

@@ -26,7 +26,7 @@ func Object(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	for try := range 2 {
 		got, err := p.Get(ctx, f.Planning(), process.Query{})
 		switch {
-		case errors.As(err, new(*process.Crash)):
+		case errors.As(err, new(*process.CrashError)):
 			return rig.Result{}, err
 		case f.Runner.Case.Refused():
 			return checkErrors(f.Runner.Case, p.Role.Call(), err), nil
@@ -101,7 +101,7 @@ func ValidateOnly(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	seen := f.Runner.Counterpart.Seen.Load()
 	_, err = p.Get(ctx, r, process.Query{ValidateOnly: true})
 	switch {
-	case errors.As(err, new(*process.Crash)):
+	case errors.As(err, new(*process.CrashError)):
 		return rig.Result{}, err
 	case c.RefusedWith(pluginv1.CodeInvalidConfig):
 		if got := checkErrors(c, p.Role.Call()+" with validate_only", err); got.Status != rig.Pass {
@@ -164,7 +164,7 @@ func Cancels(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 		cancel()
 	}
 	if _, err := p.Get(ctx, f.Planning(), process.Query{}); err != nil {
-		if errors.As(err, new(*process.Crash)) {
+		if errors.As(err, new(*process.CrashError)) {
 			return rig.Result{}, err
 		}
 		wrong.Got = fmt.Sprintf("after a call that was cancelled, %s fails: %v", p.Role.Call(), err)

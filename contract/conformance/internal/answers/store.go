@@ -33,7 +33,7 @@ func Stores(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	has := slices.Contains(d.Capabilities, pluginv1.CapabilityStore)
 	_, err = store(ctx, p, pluginv1.StoreRequest{Storage: pluginv1.Storage{Target: f.Planning().Target}, ValidateOnly: true})
 	switch {
-	case errors.As(err, new(*process.Crash)):
+	case errors.As(err, new(*process.CrashError)):
 		return rig.Result{}, err
 	case !has && err == nil:
 		return rig.Failed(rig.Finding{

@@ -51,7 +51,7 @@ func NothingOutside(ctx context.Context, f *rig.Fixture) (rig.Result, error) {
 	if err != nil {
 		return rig.Result{}, err
 	}
-	if _, err := p.CallDescribe(ctx, f.Planning(), false); errors.As(err, new(*process.Crash)) {
+	if _, err := p.CallDescribe(ctx, f.Planning(), false); errors.As(err, new(*process.CrashError)) {
 		return rig.Result{}, err
 	}
 	if _, err := p.CallPlan(ctx, f.Planning()); err != nil && process.ContractError(err) == nil {

@@ -91,7 +91,7 @@ func (p *Plugin) CallHealth(ctx context.Context) error {
 func (p *Plugin) Explain(err error) error {
 	switch {
 	case errors.Is(err, pluginv1.ErrCrashed):
-		return &Crash{cause: err, output: p.Stderr.tail()}
+		return &CrashError{cause: err, output: p.Stderr.tail()}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %s", CallTimeout)
 	}
@@ -155,7 +155,7 @@ func (a Applied) Succeeded() bool { return a.Failure() == nil }
 
 // Crashed is the end of the plugin during the call, nil if it did not end.
 func (a Applied) Crashed() error {
-	if errors.As(a.Err, new(*Crash)) && !ProtocolBroken(a.Err) {
+	if errors.As(a.Err, new(*CrashError)) && !ProtocolBroken(a.Err) {
 		return a.Err
 	}
 	return nil

@@ -37,7 +37,7 @@ func StartPlugin(ctx context.Context, argv []string, umask int, o launch.Options
 	o.Command.Dir, o.Stderr, o.Environment = home, stderr, Environment(home)
 	process, release, err := startProcess(ctx, umask, o)
 	if err != nil {
-		return nil, &Crash{cause: err, output: stderr.tail(), AtStart: true}
+		return nil, &CrashError{cause: err, output: stderr.tail(), AtStart: true}
 	}
 	return &Plugin{Process: process, Stderr: stderr, Home: home, Shared: umask == UsualUmask, release: release}, nil
 }
@@ -59,15 +59,15 @@ func (p *Plugin) KillFamily() {
 	p.End()
 }
 
-// Crash is the unexpected end of a plugin.
-type Crash struct {
+// CrashError is the unexpected end of a plugin.
+type CrashError struct {
 	cause   error
 	output  string // the last of it
 	AtStart bool   // before the handshake
 }
 
 // Error returns the cause and the last output.
-func (c *Crash) Error() string {
+func (c *CrashError) Error() string {
 	if c.output == "" {
 		return c.cause.Error()
 	}
@@ -75,7 +75,7 @@ func (c *Crash) Error() string {
 }
 
 // Unwrap returns the cause.
-func (c *Crash) Unwrap() error { return c.cause }
+func (c *CrashError) Unwrap() error { return c.cause }
 
 // output keeps what a plugin writes to stderr.
 type output struct {

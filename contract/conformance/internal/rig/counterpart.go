@@ -17,9 +17,9 @@ import (
 	"github.com/machineadm/machineadm/contract/conformance/internal/trees"
 )
 
-// counterpart is what the kit itself serves to a source or a key provider: the files of served/, in a directory and by HTTP
+// Counterpart is what the kit itself serves to a source or a key provider: the files of served/, in a directory and by HTTP
 // on the loopback interface.
-type counterpart struct {
+type Counterpart struct {
 	Dir    string
 	Values map[string]string // of ${NAME} in config.yaml
 	server *http.Server
@@ -32,7 +32,7 @@ type counterpart struct {
 }
 
 // NewCounterpart starts the counterpart of a case, and that of setup if it is not nil. The caller ends it with close.
-func NewCounterpart(ctx context.Context, c *testcase.Case, dir, canary string, setup setup) (*counterpart, error) {
+func NewCounterpart(ctx context.Context, c *testcase.Case, dir, canary string, setup setup) (*Counterpart, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func NewCounterpart(ctx context.Context, c *testcase.Case, dir, canary string, s
 	if err != nil {
 		return nil, fmt.Errorf("serve served/: %w", err)
 	}
-	p := &counterpart{
+	p := &Counterpart{
 		Dir: dir, Values: map[string]string{"canary": canary, "dir": dir, "server": "http://" + listener.Addr().String()},
 		Entered: make(chan struct{}, 1), Left: make(chan struct{}, 1),
 	}
@@ -113,7 +113,7 @@ func Signal(to chan struct{}) {
 }
 
 // Stall lets requests wait until resume is called.
-func (p *counterpart) Stall() (resume func()) {
+func (p *Counterpart) Stall() (resume func()) {
 	p.stalled.Store(true)
 	return func() { p.stalled.Store(false) }
 }
@@ -128,7 +128,7 @@ func Within(most time.Duration, from chan struct{}) bool {
 	}
 }
 
-func (p *counterpart) close() error {
+func (p *Counterpart) close() error {
 	p.end()
 	return p.server.Close()
 }

@@ -32,7 +32,7 @@ type Runner struct {
 	ClaimKey     []byte
 	Document     []byte
 	// Counterpart is set for a source or a key provider.
-	Counterpart *counterpart
+	Counterpart *Counterpart
 	// Representative marks the case of the checks that depend on no case.
 	Representative bool
 	// OfKind marks the first case of its kind that is applied.

@@ -39,8 +39,8 @@ func (c *Case) Places() ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// machine maps places to what this machine has there. A place that could not be read is left out.
-type machine map[string]spot
+// Machine maps places to what this machine has there. A place that could not be read is left out.
+type Machine map[string]spot
 
 // spot is what is compared of one place of this machine. Only a directory whose names are compared is opened.
 type spot struct {
@@ -52,8 +52,8 @@ type spot struct {
 }
 
 // Observe reads places of this machine.
-func Observe(places []string) machine {
-	out := machine{}
+func Observe(places []string) Machine {
+	out := Machine{}
 	for _, place := range places {
 		name := filepath.FromSlash(path.Join("/", place))
 		info, err := os.Lstat(name)
@@ -109,7 +109,7 @@ func unsteady(place, name string, info fs.FileInfo) bool {
 func isBelow(place, dir string) bool { return place == dir || strings.HasPrefix(place, dir+"/") }
 
 // Differences returns a line for each change, by absolute paths.
-func (m machine) Differences(now machine) []string {
+func (m Machine) Differences(now Machine) []string {
 	out := map[string]bool{}
 	for _, place := range slices.Sorted(maps.Keys(m)) {
 		was, is := m[place], now[place]

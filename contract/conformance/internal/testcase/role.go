@@ -5,6 +5,7 @@ import "github.com/machineadm/machineadm/contract/v1alpha1"
 // Role is the type of plugin that a document is for.
 type Role uint8
 
+// The types of plugins, and those that get what a document refers to.
 const (
 	Configurator Role = 1 << iota
 	Source

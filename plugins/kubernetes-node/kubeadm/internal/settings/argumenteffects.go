@@ -31,9 +31,9 @@ func (r *resolver) argumentEffects(at document.Path, program string, args []v1al
 			_, text, _ := strings.Cut(strings.TrimSpace(line), " "+f[3]+" ")
 			message, hint, _ := strings.Cut(text, " | ")
 			if hint != "" {
-				r.fault((at).Index(i)+".value", message, hint, !patched)
+				r.fault(at.Index(i)+".value", message, hint, !patched)
 			} else {
-				r.warn((at).Index(i)+".value", message)
+				r.warn(at.Index(i)+".value", message)
 			}
 		}
 	}

@@ -152,7 +152,7 @@ func (r *resolver) nodeEffects() {
 	if r.spec.Role == Init && (host == domain || strings.HasSuffix(host, "."+domain)) {
 		r.warn("spec.cluster.dnsDomain", "has the name of spec.cluster.endpoint, which pods do not find, because the DNS server of the cluster answers for the whole domain: use a domain that nothing else has")
 	}
-	if lifetime, err := time.ParseDuration(string(c.CertificateValidity)); err == nil && lifetime > 0 && lifetime < 24*time.Hour {
+	if lifetime, err := time.ParseDuration(c.CertificateValidity); err == nil && lifetime > 0 && lifetime < 24*time.Hour {
 		r.warn("spec.cluster.certificateValidity", "is less than a day, and nothing renews these certificates but kubeadm certs renew and an upgrade: use a longer time, such as 8760h")
 	}
 	if d := c.DNSImage; d != nil && path.Base(d.Repository) == "coredns" && path.Base(path.Dir(d.Repository)) == "coredns" {
@@ -185,17 +185,6 @@ func (r *resolver) nodeEffects() {
 	}
 }
 
-// keptElsewhere has the files that only a restart of their service, or a boot, brings into force, with the kind of the document that does so at once.
-var keptElsewhere = []struct {
-	files *regexp.Regexp
-	kind  string
-}{
-	{regexp.MustCompile(`^/etc/(sysctl\.conf|sysctl\.d/.*|modules-load\.d/.*)$`), "Sysctl"},
-	{regexp.MustCompile(`^/etc/containerd/(config\.toml|conf\.d/.*)$`), "ContainerRuntime"},
-	{regexp.MustCompile(`^/etc/(chrony\.conf|chrony/.*|chrony\.d/.*|ntp\.conf|ntpsec/.*|ntp\.d/.*|systemd/timesyncd\.conf.*)$`), "Timesync"},
-	{regexp.MustCompile(`^/etc/(krb5\.conf|krb5\.conf\.d/.*|sssd/.*)$`), "DomainJoin"},
-}
-
 var (
 	execStart    = lazyregexp.New(`(?m)^[ \t]*ExecStart[ \t]*=[ \t]*(.*)$`)
 	serviceFile  = lazyregexp.New(`^/etc/systemd/system/(kubelet|containerd)\.service\.d/[^/]+\.conf$`)
@@ -205,6 +194,16 @@ var (
 
 // fileEffects looks at what files are for.
 func (r *resolver) fileEffects() {
+	// keptElsewhere has the files that only a restart of their service, or a boot, brings into force, with the kind of the document that does so at once.
+	keptElsewhere := []struct {
+		files *regexp.Regexp
+		kind  string
+	}{
+		{regexp.MustCompile(`^/etc/(sysctl\.conf|sysctl\.d/.*|modules-load\.d/.*)$`), "Sysctl"},
+		{regexp.MustCompile(`^/etc/containerd/(config\.toml|conf\.d/.*)$`), "ContainerRuntime"},
+		{regexp.MustCompile(`^/etc/(chrony\.conf|chrony/.*|chrony\.d/.*|ntp\.conf|ntpsec/.*|ntp\.d/.*|systemd/timesyncd\.conf.*)$`), "Timesync"},
+		{regexp.MustCompile(`^/etc/(krb5\.conf|krb5\.conf\.d/.*|sssd/.*)$`), "DomainJoin"},
+	}
 	for _, f := range r.result.Files {
 		at := document.Path(f.Field)
 		for _, kept := range keptElsewhere {
