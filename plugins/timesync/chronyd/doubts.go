@@ -13,19 +13,24 @@ import (
 // defaultRefID is the identifier of a clock without refid: the beginning of its driver and its number.
 var defaultRefID = regexp.MustCompile(`^(PPS|SHM|SOC|PHC|RTC)[0-9]+$`)
 
-// doubts warns of lines that chronyd takes and that do not do what they are written for. Source: chrony.conf(5), and sources.c, refclock.c,
-// reference.c and ntp_core.c of chrony.
-func doubts(want settings.Settings) (all []sdk.Warning) {
-	// Numbers with which chronyd does nothing that their line is for: values below least.
-	useless := map[string]struct {
-		least   float64
-		message string
-	}{
+// leastNumber is a number below which a line of chronyd does nothing that it is for, and what chronyd does then.
+type leastNumber struct {
+	number  float64
+	message string
+}
+
+func leastNumbers() map[string]leastNumber {
+	return map[string]leastNumber{
 		"maxdistance":   {0.001, "chronyd ignores every source that is farther away, which is all of a network: use seconds, such as 3"},
 		"maxjitter":     {0.000001, "chronyd ignores every source with more jitter, which is all of a network: use seconds, such as 1"},
 		"maxslewrate":   {1, "chronyd corrects the clock so slowly that it never arrives: use parts per million, such as 83333"},
 		"maxupdateskew": {0.001, "chronyd ignores every estimate of the frequency: use parts per million, such as 1000"},
 	}
+}
+
+// doubts warns of lines that chronyd takes and that do not do what they are written for. Source: chrony.conf(5), and sources.c, refclock.c,
+// reference.c and ntp_core.c of chrony.
+func doubts(want settings.Settings) (all []sdk.Warning) {
 	lines := want.Directives()
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(lines, func(l settings.Line) bool { return len(l.Words()) > 0 && slices.Contains(names, l.Words()[0]) })
@@ -56,8 +61,8 @@ func doubts(want settings.Settings) (all []sdk.Warning) {
 			}
 			return directives.Number(words[1], otherwise)
 		}
-		if limit, is := useless[words[0]]; is {
-			warn(number(limit.least) < limit.least, "with this "+words[0]+" "+limit.message)
+		if limit, is := leastNumbers()[words[0]]; is {
+			warn(number(limit.number) < limit.number, "with this "+words[0]+" "+limit.message)
 		}
 		switch words[0] {
 		case "server", "pool", "peer":
