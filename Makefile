@@ -89,7 +89,7 @@ demo-cluster: nodes ## the same by Cluster API: examples/cluster-api, from kubec
 ## Check
 
 .PHONY: test
-test: modules ## proves the product within ten minutes on two cores, and says what it left out. PKG= are packages (./sdk/...), TESTFLAGS= goes to go test, RACE=1 takes the race detector where goroutines start
+test: modules ## proves the product, in a quarter of an hour on two cores, and says what it left out. PKG= are packages (./sdk/...), TESTFLAGS= goes to go test, RACE=1 takes the race detector where goroutines start
 	@$(DEPS) test $(if $(RACE),race)
 	@$(SUITE) $(if $(RACE),-race) test $(PKG) -- $(TESTFLAGS)
 

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
 
 // defaultRefID is the identifier of a clock without refid: the beginning of its driver and its number.
-var defaultRefID = regexp.MustCompile(`^(PPS|SHM|SOC|PHC|RTC)[0-9]+$`)
+var defaultRefID = lazyregexp.New(`^(PPS|SHM|SOC|PHC|RTC)[0-9]+$`)
 
 // leastNumber is a number below which a line of chronyd does nothing that it is for, and what chronyd does then.
 type leastNumber struct {
@@ -71,7 +72,7 @@ func doubts(want settings.Settings) (all []sdk.Warning) {
 			warn(option(words, "minstratum") == "16", "minstratum 16 is the stratum of a source that is not synchronized, so that chronyd never uses it")
 		case "refclock":
 			lock := option(words, "lock")
-			warn(lock != "" && !slices.Contains(refIDs, lock) && !defaultRefID.MatchString(lock), "lock names a clock that no line has as its refid, without which chronyd uses no pulse: add its refclock line")
+			warn(lock != "" && !slices.Contains(refIDs, lock) && !defaultRefID().MatchString(lock), "lock names a clock that no line has as its refid, without which chronyd uses no pulse: add its refclock line")
 			warn(pulse, "a pulse per second does not number the seconds, and no other source of the document does: add servers, or a clock with lock")
 			warn(len(words) > 2 && slices.Contains([]string{"PPS", "SOCK"}, strings.ToUpper(words[1])) && !strings.HasPrefix(words[2], "/"), words[1]+" needs an absolute path, with which chronyd finds it from every directory")
 		case "port":

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/machineadm/machineadm/internal/lazyregexp"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -52,12 +52,12 @@ func otherImplementation(want settings.Settings, ntpsec bool) error {
 }
 
 // assignment is the form of setvar. Source: variable_assign of ntp_parser.y.
-var assignment = regexp.MustCompile(`(?i)^setvar\s+[^\s=]+\s*=\s*(?:"[^"]*"|[^\s="]+)(?:\s+default)?\s*(?:#.*)?$`)
+var assignment = lazyregexp.New(`(?i)^setvar\s+[^\s=]+\s*=\s*(?:"[^"]*"|[^\s="]+)(?:\s+default)?\s*(?:#.*)?$`)
 
 // assignments refuses lines setvar that are none.
 func assignments(want settings.Settings) (all []sdk.Violation) {
 	for _, l := range want.Lines {
-		if words := l.Words(); len(words) > 0 && words[0] == "setvar" && !assignment.MatchString(strings.TrimSpace(l.Text)) {
+		if words := l.Words(); len(words) > 0 && words[0] == "setvar" && !assignment().MatchString(strings.TrimSpace(l.Text)) {
 			all = append(all, sdk.Violation{Field: string(l.Field), Message: "setvar is no assignment, and ntpd ignores the line", Hint: "write it like setvar NAME = VALUE, with default behind it for what ntpq prints by default"})
 		}
 	}

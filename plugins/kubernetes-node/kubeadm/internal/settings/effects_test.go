@@ -115,7 +115,7 @@ func TestEffects(t *testing.T) {
 		file("/opt/a.sh", `#!/bin/sh\necho a\n`):             "",
 		file("/etc/cni/net.d/10-a.conflist", `{}`):           "error spec.files[0]: is no list of network plugins",
 		file("/etc/systemd/system/kubelet.service.d/20-a.conf", `[Service]\nExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml\n`): "error spec.files[0]: adds a second ExecStart=",
-		file("/etc/systemd/system/kubelet.service.d/20-a.conf", `[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n`):                           "error spec.files[0]: starts the kubelet without",
+		file("/etc/systemd/system/kubelet.service.d/20-a.conf", `[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n`):                           "warning spec.files[0]: starts the kubelet without",
 		file("/etc/systemd/system/kubelet.service.d/20-a.conf", `[Service]\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n`):      "",
 		file("/etc/systemd/system/kubelet.service.d/20-a.conf", `[Service]\nNice=-5\n`):                                                          "",
 		initSpec + "patches: [{target: etcd, patch: '{spec: {hostNetwork: false}}'}]":                                                            "warning spec.patches[0].patch: takes etcd from the network",

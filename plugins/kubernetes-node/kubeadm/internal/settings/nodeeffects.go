@@ -15,6 +15,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/internal/lazyregexp"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
 )
 
 // effects warns of fields of the kubelet that are valid and do harm, and refuses the ones with which it does not start.
@@ -174,7 +175,7 @@ func (r *resolver) nodeEffects() {
 	}
 	if p := r.spec.KubeProxy; p != nil {
 		gates, _ := r.result.KubeProxy["featureGates"].(map[string]any)
-		r.refuse(p.Mode == "nftables" && r.result.Version.Minor <= 30 && gates["NFTablesProxyMode"] != true, "spec.kubeProxy.mode", "needs the feature gate NFTablesProxyMode before 1.31, without which kube-proxy does not start",
+		r.refuse(p.Mode == "nftables" && r.result.Version.Minor == release.Oldest && gates["NFTablesProxyMode"] != true, "spec.kubeProxy.mode", "needs the feature gate NFTablesProxyMode before 1.31, without which kube-proxy does not start",
 			"set it in spec.kubeProxy.config.featureGates")
 		local, _ := r.result.KubeProxy["detectLocal"].(map[string]any)
 		for field, mode := range map[string]string{"interfaceNamePrefix": "InterfaceNamePrefix", "bridgeInterface": "BridgeInterface"} {
@@ -242,5 +243,7 @@ func (r *resolver) dropIn(at document.Path, f File) {
 	}
 	r.refuse(len(bytes.TrimSpace(commands[0][1])) > 0, at, "adds a second ExecStart= to the service, which systemd then does not load", "begin with an empty line ExecStart=")
 	last := commands[len(commands)-1][1]
-	r.refuse(service[1] == "kubelet" && !kubeletFlags().Match(last), at, "starts the kubelet without the configuration and the arguments that kubeadm writes", "write them as 10-kubeadm.conf of the package does, with $KUBELET_CONFIG_ARGS")
+	if service[1] == "kubelet" && !kubeletFlags().Match(last) {
+		r.warn(at, "starts the kubelet without the configuration that kubeadm writes, unless the command adds it: write $KUBELET_CONFIG_ARGS, as 10-kubeadm.conf of the package does")
+	}
 }
