@@ -320,6 +320,7 @@ func TestTraps(t *testing.T) {
 		`"net.ipv4.tcp_rmem":"4096 87380 16777216"`:                                          "",
 		`"net.ipv4.conf.default.rp_filter":0`:                                                "",
 		`"net.ipv4.ip_local_port_range":"1024 65000"`:                                        `spec.parameters["net.ipv4.ip_local_port_range"]: connections of the machine take ports of services`,
+
 		`"net.ipv4.ip_local_port_range":"1024\t65000","net.ipv4.ip_local_reserved_ports":"30000-32767"`: "",
 		`"net.ipv4.ip_local_port_range":"32768 60999"`:                                                  "",
 	} {
