@@ -21,13 +21,18 @@ func (p KeyPair) CheckAuthority() (field string, err error) {
 	if err == nil && c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageCertSign == 0 {
 		err = errors.New("is of an authority that may not sign certificates: its key usage lacks keyCertSign")
 	}
-	if err == nil && !isOfKubernetes(c.PublicKey) {
-		err = errors.New("has a key that is neither of RSA nor of ECDSA, which Kubernetes does not read")
-	}
 	if err != nil {
 		return "certificate", err
 	}
 	return p.Check()
+}
+
+// CheckClusterAuthority does the same for an authority of a cluster, whose key Kubernetes has to read.
+func (p KeyPair) CheckClusterAuthority() (field string, err error) {
+	if c, err := CertificateOf(p.Certificate); err == nil && !isOfKubernetes(c.PublicKey) {
+		return "certificate", errors.New("has a key that is neither of RSA nor of ECDSA, which Kubernetes does not read")
+	}
+	return p.CheckAuthority()
 }
 
 // Check returns which of the fields does not belong to a certificate with its key, and why.

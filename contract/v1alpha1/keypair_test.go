@@ -130,13 +130,15 @@ func TestKeysOfKubernetes(t *testing.T) {
 		certificate := text("CERTIFICATE", der, err)
 		der, err = x509.MarshalPKCS8PrivateKey(c.key)
 		pair := KeyPair{Certificate: certificate, Key: NewSecret([]byte(text("PRIVATE KEY", der, err)))}
-		field, err := pair.CheckAuthority()
+		field, err := pair.CheckClusterAuthority()
 		if c.want == "" {
 			assert.NoError(t, err)
 			continue
 		}
 		assert.Equal(t, "certificate", field)
 		assert.EqualError(t, err, c.want)
+		_, err = pair.CheckAuthority()
+		assert.Equal(t, c.usage == 0, err == nil, "outside a cluster other keys are right as well")
 	}
 	der, err := x509.MarshalPKIXPublicKey(edwards.Public())
 	public := text("PUBLIC KEY", der, err)

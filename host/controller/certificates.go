@@ -95,7 +95,7 @@ func (w *work) controlPlaneCertificates(ctx context.Context, f *kubernetesnode.F
 		}
 	}
 	for purpose, into := range pairs {
-		check := contract.KeyPair.CheckAuthority
+		check := contract.KeyPair.CheckClusterAuthority
 		if purpose == secret.ServiceAccount {
 			check = contract.KeyPair.CheckServiceAccount
 		}

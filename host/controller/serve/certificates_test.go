@@ -146,11 +146,11 @@ func TestAuthority(t *testing.T) {
 	leaf, leafKey := leafOf(t, certificate, key, nil)
 	limited, limitedKey := sign(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature}, nil, nil)
 	for problem, c := range map[string][2][]byte{
-		"tls.crt is required":                            {nil, key},
-		"tls.key is required":                            {certificate, nil},
-		"tls.key is not the key of the certificate":      {certificate, other},
-		"tls.crt is not a certificate authority":         {leaf, leafKey},
-		"tls.crt is not accepted by machines: x509: cer": {limited, limitedKey},
+		"tls.crt is required":                          {nil, key},
+		"tls.key is required":                          {certificate, nil},
+		"tls.key is not the key of the certificate":    {certificate, other},
+		"tls.crt is not a certificate authority":       {leaf, leafKey},
+		"tls.crt is of an authority that may not sign": {limited, limitedKey},
 	} {
 		_, err := FromAuthority(c[0], c[1], "m", logr.Discard(), time.Now)
 		require.ErrorContains(t, err, problem)

@@ -89,9 +89,9 @@ func (r *resolver) certificates(at document.Path, c *v1alpha1.ClusterCertificate
 		file  string
 		check func(v1alpha1.KeyPair) (string, error)
 	}{
-		{".ca", c.CA, "ca", v1alpha1.KeyPair.CheckAuthority},
-		{".frontProxyCA", c.FrontProxyCA, "front-proxy-ca", v1alpha1.KeyPair.CheckAuthority},
-		{".etcdCA", c.EtcdCA, "etcd/ca", v1alpha1.KeyPair.CheckAuthority},
+		{".ca", c.CA, "ca", v1alpha1.KeyPair.CheckClusterAuthority},
+		{".frontProxyCA", c.FrontProxyCA, "front-proxy-ca", v1alpha1.KeyPair.CheckClusterAuthority},
+		{".etcdCA", c.EtcdCA, "etcd/ca", v1alpha1.KeyPair.CheckClusterAuthority},
 		{".serviceAccount", c.ServiceAccount, "sa", v1alpha1.KeyPair.CheckServiceAccount},
 	} {
 		if p.pair == nil {
